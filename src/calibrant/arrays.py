@@ -1,0 +1,100 @@
+"""Whatever people hold their numbers in, as a numpy array.
+
+Only containers are converted here: nothing looks at the values, nothing is cast to float64, and an
+array that numpy can already see is never copied. Value checks live in :mod:`calibrant.checks`.
+"""
+
+from __future__ import annotations
+
+import sys
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.errors import CalibrantError
+
+AnyArray = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Numbers that can be taken block by block to float64 without an intermediate copy.
+_REAL_KINDS = "buif"
+
+
+def as_array(values: Any, name: str) -> AnyArray:
+    """Return `values` as a numpy array of any dtype, without copying where numpy allows it."""
+    if isinstance(values, np.ma.MaskedArray):
+        return _unmasked(values, name)
+    if isinstance(values, np.ndarray):
+        return values
+    if isinstance(values, (list, tuple)):
+        return _from_sequence(values, name)
+    if _comes_from(values, "torch"):
+        return _from_torch(values)
+    if _comes_from(values, "pandas", "polars", "pyarrow", "modin", "cudf"):
+        return _from_dataframe_library(values, name)
+    if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
+        return np.asarray(values)
+    raise CalibrantError(
+        f"{name} must be a list, an array, a tensor or a dataframe column; "
+        f"got {type(values).__name__}"
+    )
+
+
+def is_real(array: AnyArray) -> bool:
+    """Tell whether the array holds plain real numbers or booleans."""
+    return array.dtype.kind in _REAL_KINDS
+
+
+def _comes_from(values: Any, *packages: str) -> bool:
+    # An object of a package can only exist once that package is imported, so a look at its
+    # class's module costs nothing and imports nothing.
+    root = type(values).__module__.partition(".")[0]
+    return root in packages and root in sys.modules
+
+
+def _unmasked(values: np.ma.MaskedArray[Any, Any], name: str) -> AnyArray:
+    if np.ma.is_masked(values):
+        first = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
+        raise CalibrantError(
+            f"{name} must have no masked values; the first is at index {first}: remove or fill them"
+        )
+    return np.asarray(values.data)
+
+
+def _from_sequence(values: list[Any] | tuple[Any, ...], name: str) -> AnyArray:
+    try:
+        return np.asarray(values)
+    except ValueError:
+        raise CalibrantError(
+            f"{name} must be rectangular; got a nested list whose rows differ in length"
+        ) from None
+
+
+def _from_torch(tensor: Any) -> AnyArray:
+    tensor = tensor.detach().cpu()
+    # numpy knows no bfloat16; float32 holds each of its values exactly.
+    if str(tensor.dtype) == "torch.bfloat16":
+        tensor = tensor.float()
+    return np.asarray(tensor.numpy())
+
+
+def _from_dataframe_library(values: Any, name: str) -> AnyArray:
+    import narwhals.stable.v1 as nw
+
+    native = nw.from_native(values, allow_series=True, pass_through=True)
+    if isinstance(native, nw.LazyFrame):
+        raise CalibrantError(f"{name} must be in memory; got a lazy frame: collect it first")
+    if isinstance(native, nw.Series):
+        missing = native.is_null()
+        if missing.any():
+            first = int(np.flatnonzero(missing.to_numpy())[0])
+            raise CalibrantError(
+                f"{name} must have no missing values; the first of {int(missing.sum())} is at "
+                f"index {first}: remove or fill them"
+            )
+        return np.asarray(native.to_numpy())
+    if isinstance(native, nw.DataFrame):
+        return np.asarray(native.to_numpy())
+    return np.asarray(values)

@@ -1,0 +1,201 @@
+"""What input must satisfy, and the one sentence said when it does not.
+
+The checks read values and raise :class:`CalibrantError`; they change nothing. A message names the
+argument, the rule, the first offending value with its place, how many there are, and a way out.
+The happy path costs two reductions an array; positions are looked for only once a rule is broken.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from typing import Any, NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.arrays import AnyArray, is_real
+from calibrant.errors import CalibrantError
+
+# A softmax in float32 can end a few units in the last place above 1 (or, after 1 - p, below 0).
+_ROUNDING_EXCESS = 1e-5
+# Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
+ROW_SUM_TOLERANCE = 0.05
+# How many distinct values strictly between 0 and 1 make labels that look like probabilities.
+_MANY_VALUES = 3
+
+
+def check_choice(value: object, name: str, options: Collection[str]) -> None:
+    """Refuse a word that is not one of the options."""
+    if not isinstance(value, str) or value not in options:
+        known = ", ".join(repr(option) for option in options)
+        raise CalibrantError(f"{name} must be one of {known}; got {value!r}")
+
+
+def check_not_empty(array: AnyArray, name: str) -> None:
+    """Refuse an argument with no rows."""
+    if array.ndim == 0:
+        raise CalibrantError(f"{name} must have one value a row; got the single number {array}")
+    if array.shape[0] == 0:
+        raise CalibrantError(f"{name} must have at least one row; got an empty {name}")
+
+
+def check_same_length(a: AnyArray, a_name: str, b: AnyArray, b_name: str) -> None:
+    """Refuse two arguments whose numbers of rows differ."""
+    if a.shape[0] != b.shape[0]:
+        raise CalibrantError(
+            f"{a_name} and {b_name} must have the same number of rows; "
+            f"got {a.shape[0]} and {b.shape[0]}"
+        )
+
+
+def as_numbers(array: AnyArray, name: str) -> AnyArray:
+    """Return an array of real numbers, taking objects such as Decimal to float64."""
+    if is_real(array):
+        return array
+    if array.dtype.kind == "O":
+        try:
+            return array.astype(np.float64)
+        except (TypeError, ValueError):
+            _refuse_non_number(array, name)
+    raise CalibrantError(
+        f"{name} must hold numbers; got {_show(array.flat[0])} at {_place(array, 0)} "
+        f"(dtype {array.dtype})"
+    )
+
+
+def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
+    """Refuse values outside [0, 1], saying whether they look like percentages or logits."""
+    low, high = p.min(), p.max()
+    if low >= 0 and high <= 1:
+        return
+    _check_finite(p, name)
+    outside = (p < 0) | (p > 1)
+    if low >= -_ROUNDING_EXCESS and high <= 1 + _ROUNDING_EXCESS:
+        hint = "this looks like rounding: numpy.clip it to [0, 1] if you agree"
+    elif low < 0:
+        hint = "logits or scores? turn them into probabilities first, e.g. scipy.special.expit"
+    elif high <= 100:
+        hint = "percentages? divide by 100"
+    else:
+        hint = "only probabilities can be calibrated"
+    _refuse(p, outside, f"{name} must lie in [0, 1]", "out of range", hint)
+
+
+def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
+    """Refuse class probabilities whose rows do not sum to 1."""
+    sums = p.sum(axis=1, dtype=np.float64)
+    wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise CalibrantError(
+            f"each row of {name} must sum to 1; row {row} sums to {sums[row]:.6g} "
+            f"({_count(wrong)} rows wrong): normalise them, or give independent scores one by one"
+        )
+
+
+def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
+    """Refuse weights that are not one finite, non-negative number a row, not all zero."""
+    if w.ndim != 1 or w.shape[0] != n:
+        raise CalibrantError(f"{name} must have shape ({n},), one weight a row; got {w.shape}")
+    _check_finite(w, name)
+    if w.min() < 0:
+        rule = f"{name} must not be negative"
+        _refuse(w, w < 0, rule, "negative", "a weight says how much a row counts")
+    total = float(w.sum(dtype=np.float64))
+    if total == 0:
+        raise CalibrantError(f"{name} must not be zero everywhere; all {n} weights are 0")
+    if not np.isfinite(total):
+        raise CalibrantError(f"{name} must have a finite sum; it overflows: rescale the weights")
+
+
+def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
+    """Refuse numeric outcomes outside [0, 1], saying what they look like instead."""
+    if y.dtype.kind == "b" or (y.min() >= 0 and y.max() <= 1):
+        return
+    _check_finite(y, name)
+    labels = np.unique(y)
+    if len(labels) == 2:
+        raise CalibrantError(two_labels_sentence(labels, name))
+    if np.all(labels == np.round(labels)):
+        raise CalibrantError(
+            f"{name} must be 0 or 1 (or soft, in [0, 1]) for one column of probabilities; it has "
+            f"{len(labels)} labels such as {_show(labels[-1])}: give y_prob of shape (n, classes)"
+        )
+    rule = f"{name} must lie in [0, 1]"
+    _refuse(y, (y < 0) | (y > 1), rule, "out of range", "soft labels are probabilities")
+
+
+def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
+    """Recognise (y_prob, y_true) given in the wrong order.
+
+    Soft labels alone are fine, and so are forecasts of 0 and 1 alone; many-valued labels with
+    forecasts that are all 0 or 1, both occurring, are an accident.
+    """
+    # A necessary condition that costs nothing: swapped, the first forecasts are 0 or 1.
+    if y.dtype.kind != "f" or not _all_zero_or_one(p[:32]) or _all_zero_or_one(y[:4096]):
+        return
+    if not _all_zero_or_one(p) or p.min() == p.max():
+        return
+    inside = y[(y > 0) & (y < 1)]
+    if len(np.unique(inside)) >= _MANY_VALUES:
+        raise CalibrantError(
+            "y_true and y_prob look swapped: y_true has many values between 0 and 1 while y_prob "
+            "holds only 0 and 1; the order is (y_true, y_prob)"
+        )
+
+
+def two_labels_sentence(labels: npt.ArrayLike, name: str) -> str:
+    """Ask which of two labels is the positive one."""
+    first, second = np.asarray(labels).tolist()
+    return (
+        f"{name} has the labels {first!r} and {second!r}: say which one y_prob speaks of, "
+        f"e.g. pos_label={second!r}"
+    )
+
+
+def _all_zero_or_one(values: AnyArray) -> bool:
+    return bool(np.all((values == 0) | (values == 1)))
+
+
+def _check_finite(array: AnyArray, name: str) -> None:
+    if array.dtype.kind == "f" and not np.isfinite(array.sum(dtype=np.float64)):
+        bad = ~np.isfinite(array)
+        if bad.any():
+            rule = f"{name} must be finite"
+            _refuse(array, bad, rule, "not finite", "remove or fill such rows")
+
+
+def _refuse(array: AnyArray, bad: AnyArray, rule: str, fault: str, hint: str) -> NoReturn:
+    flat = int(np.argmax(bad))
+    count = _count(bad)
+    raise CalibrantError(
+        f"{rule}; got {_show(array.flat[flat])} at {_place(array, flat)} "
+        f"({count} value{'s' if count > 1 else ''} {fault}): {hint}"
+    )
+
+
+def _refuse_non_number(array: AnyArray, name: str) -> NoReturn:
+    for flat, value in enumerate(array.flat):
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            hint = "remove or fill such rows" if value is None else "convert the column first"
+            raise CalibrantError(
+                f"{name} must hold numbers; got {value!r} at {_place(array, flat)}: {hint}"
+            ) from None
+    raise CalibrantError(f"{name} must hold numbers; got dtype {array.dtype}")
+
+
+def _place(array: AnyArray, flat: int) -> str:
+    if array.ndim == 1:
+        return f"index {flat}"
+    row, column = (int(i) for i in np.unravel_index(flat, array.shape))
+    return f"row {row}, column {column}"
+
+
+def _count(bad: AnyArray) -> int:
+    return int(np.count_nonzero(bad))
+
+
+def _show(value: Any) -> str:
+    return repr(value.item() if isinstance(value, np.generic) else value)

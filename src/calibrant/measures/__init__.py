@@ -1,0 +1,1 @@
+"""Calibration measures, one module a family."""

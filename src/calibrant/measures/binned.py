@@ -1,0 +1,361 @@
+"""Binned calibration errors: ECE and its relatives.
+
+With bins k of weight W_k, mean prediction and mean outcome, and gap_k = mean outcome - mean
+prediction:
+
+====================  ================================================================
+ECE (l1, mass)        sum_k (W_k / W) abs(gap_k) = sum_k abs(sum_{i in k} w_i (y_i - p_i)) / W
+RMS error (l2, mass)  sqrt(sum_k (W_k / W) gap_k^2)
+MCE (max)             max_k abs(gap_k)
+width-weighted        the same with the width of bin k instead of W_k / W
+====================  ================================================================
+
+All take soft labels y in [0, 1] as they are: with hard labels the l1 error is the usual ECE, with
+soft ones it is SMECE (002), exactly 0 when every y_i = p_i. Binned errors are biased upwards, by
+more the more bins there are; `debias` removes most of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant import checks
+from calibrant.arrays import as_array
+from calibrant.binning import Side
+from calibrant.errors import CalibrantError
+from calibrant.measures.binned_error import BinCount, BinnedError, Strategy, read_binning
+from calibrant.multiclass import one_problem, reduce_classes
+from calibrant.norms import Norm
+from calibrant.results import BinTable
+
+__all__ = ["ace", "bin_table", "ece", "mce", "soft_label_ece"]
+
+
+def ece(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    n_bins: BinCount = 15,
+    strategy: Strategy = "uniform",
+    assignment: Literal["hard", "convex"] = "hard",
+    norm: Literal["l1", "l2", "max"] = "l1",
+    weighting: Literal["mass", "width"] = "mass",
+    closed: Side = "left",
+    debias: bool = False,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the expected calibration error over bins; 0 is perfect.
+
+    ECE = sum_k abs(sum_{i in k} w_i (y_i - p_i)) / W over the bins k.
+
+    Parameters
+    ----------
+    y_true
+        Outcomes: 0/1, bool, soft labels in [0, 1], or two labels with `pos_label`; class labels
+        (or soft rows) where `y_prob` has several columns.
+    y_prob
+        Predicted probabilities, shape (n,), (n, 1), (n, 2) or (n, C).
+    n_bins
+        A number; "sqrt", floor(sqrt(n)); "sweep", the largest number up to n whose bin means do
+        not decrease; "cv", the number with the least leave-one-out squared loss.
+    strategy
+        "uniform" bins, "quantile" bins of nearly equal weight, or edges increasing from 0 to 1.
+    assignment
+        "hard": a row counts in its bin. "convex": it is shared between the two bins whose centres
+        enclose it.
+    norm
+        "l1" mean, "l2" root mean square or "max" over bins.
+    weighting
+        Count a bin by the "mass" in it or by its "width".
+    closed
+        Which edge a bin contains; the outer edges always belong to the outer bins.
+    debias
+        Subtract the expected effect of sampling noise: from squared gaps (l2, Kumar et al. 2019)
+        or from absolute ones (l1, folded normal). The result never falls below 0.
+    sample_weight
+        Non-negative weights; a row of weight 0 counts for nothing.
+    multiclass
+        "confidence" (what None means for more than two columns), "classwise", "top_label" or a
+        class label.
+    labels
+        The class of each column of `y_prob`, in order; 0..C-1 unless given.
+    pos_label
+        The label that `y_prob` speaks of, where the two labels are not 0 and 1.
+
+    Returns
+    -------
+    float
+        The error; 0 where every bin's mean outcome equals its mean prediction.
+
+    Notes
+    -----
+    Empty bins contribute 0. One pass over the rows for uniform bins and given edges, one sort for
+    quantile bins. p = 0 and p = 1 fall into the outer bins.
+
+    References
+    ----------
+    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), eq. 1 (001).
+    Leznik, "Soft Mean Expected Calibration Error" (2026), eq. 5 (002): soft labels.
+    Arrieta-Ibarra et al., "Metrics of Calibration" (2022), eqs. 3-4 (003): weighting by width.
+
+    Examples
+    --------
+    >>> ece([1, 0], [0.95, 1.0], n_bins=10)
+    0.475
+    """
+    checks.check_choice(assignment, "assignment", ("hard", "convex"))
+    checks.check_choice(norm, "norm", ("l1", "l2", "max"))
+    checks.check_choice(weighting, "weighting", ("mass", "width"))
+    if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
+        raise CalibrantError(
+            "debias knows norm 'l1' and 'l2' with weighting='mass' and assignment='hard'; "
+            f"got norm={norm!r}, weighting={weighting!r}, assignment={assignment!r}"
+        )
+    error = BinnedError(
+        binning=read_binning(n_bins, strategy, closed),
+        norm=Norm(norm),
+        convex=assignment == "convex",
+        by_width=weighting == "width",
+        debias=debias,
+    )
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return reduction.measure(error, error.norm)
+
+
+def mce(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    n_bins: BinCount = 15,
+    strategy: Strategy = "uniform",
+    assignment: Literal["hard", "convex"] = "hard",
+    closed: Side = "left",
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the maximum calibration error over bins, ``ece(norm="max")``; 0 is perfect.
+
+    MCE = max_k abs(mean outcome - mean prediction) over the bins that hold any row. It is the
+    error of the noisiest bin more often than of the worst one: read it beside :func:`bin_table`.
+
+    Parameters
+    ----------
+    y_true, y_prob, n_bins, strategy, assignment, closed
+        As in :func:`ece`.
+    sample_weight, multiclass, labels, pos_label
+        As in :func:`ece`.
+
+    Returns
+    -------
+    float
+        The largest gap of any bin (and of any class, where there are several).
+
+    References
+    ----------
+    Naeini, Cooper and Hauskrecht (2015); 001, section 3.
+
+    Examples
+    --------
+    >>> mce([0, 0, 1, 1], [0.125, 0.25, 0.75, 0.875], n_bins=2)
+    0.1875
+    """
+    return ece(
+        y_true,
+        y_prob,
+        norm="max",
+        n_bins=n_bins,
+        strategy=strategy,
+        assignment=assignment,
+        closed=closed,
+        sample_weight=sample_weight,
+        multiclass=multiclass,
+        labels=labels,
+        pos_label=pos_label,
+    )
+
+
+def ace(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    n_bins: BinCount = 15,
+    assignment: Literal["hard", "convex"] = "hard",
+    norm: Literal["l1", "l2", "max"] = "l1",
+    weighting: Literal["mass", "width"] = "mass",
+    debias: bool = False,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the adaptive calibration error, ``ece(strategy="quantile")``; 0 is perfect.
+
+    Bins hold nearly equal weight. For more than two columns it is class-wise unless `multiclass`
+    says otherwise: with bins of exactly equal counts this is the ACE of Nixon et al. (2019).
+
+    Parameters
+    ----------
+    y_true, y_prob, n_bins, assignment, norm, weighting, debias
+        As in :func:`ece`.
+    sample_weight, multiclass, labels, pos_label
+        As in :func:`ece`.
+
+    Returns
+    -------
+    float
+        The error over bins of equal mass.
+
+    Notes
+    -----
+    Tied scores always share a bin, so there can be fewer bins than asked for; the order of rows
+    never matters.
+
+    References
+    ----------
+    Nixon et al., "Measuring Calibration in Deep Learning" (2019), eq. 3; 001, ECE_a.
+
+    Examples
+    --------
+    >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
+    0.1875
+    """
+    p = as_array(y_prob, "y_prob")
+    if multiclass is None and p.ndim == 2 and p.shape[1] > 2:
+        multiclass = "classwise"
+    return ece(
+        y_true,
+        p,
+        strategy="quantile",
+        n_bins=n_bins,
+        assignment=assignment,
+        norm=norm,
+        weighting=weighting,
+        debias=debias,
+        sample_weight=sample_weight,
+        multiclass=multiclass,
+        labels=labels,
+        pos_label=pos_label,
+    )
+
+
+def soft_label_ece(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    n_bins: BinCount = 10,
+    strategy: Strategy = "uniform",
+    assignment: Literal["hard", "convex"] = "hard",
+    norm: Literal["l1", "l2", "max"] = "l1",
+    weighting: Literal["mass", "width"] = "mass",
+    closed: Side = "left",
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the soft mean expected calibration error (SMECE); 0 is perfect.
+
+    SMECE = sum_k (W_k / W) abs(mean prediction - mean soft label): :func:`ece` under the name by
+    which people with probabilistic labels look for it, with 10 bins unless told otherwise.
+
+    Parameters
+    ----------
+    y_true
+        Soft labels in [0, 1]; hard ones give the ECE.
+    y_prob, n_bins, strategy, assignment, norm, weighting, closed
+        As in :func:`ece`.
+    sample_weight, multiclass, labels, pos_label
+        As in :func:`ece`.
+
+    Returns
+    -------
+    float
+        The error; exactly 0 when every label equals its prediction.
+
+    Notes
+    -----
+    Rows with p = 1 belong to the last bin. The paper's half-open bins drop them.
+
+    References
+    ----------
+    Leznik, "Soft Mean Expected Calibration Error" (2026), Definition 1.
+
+    Examples
+    --------
+    >>> soft_label_ece([0.25, 0.5, 1.0], [0.25, 0.5, 1.0])
+    0.0
+    >>> soft_label_ece([0.25, 0.75], [0.5, 0.5])
+    0.0
+    """
+    return ece(
+        y_true,
+        y_prob,
+        n_bins=n_bins,
+        strategy=strategy,
+        assignment=assignment,
+        norm=norm,
+        weighting=weighting,
+        closed=closed,
+        sample_weight=sample_weight,
+        multiclass=multiclass,
+        labels=labels,
+        pos_label=pos_label,
+    )
+
+
+def bin_table(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    n_bins: BinCount = 15,
+    strategy: Strategy = "uniform",
+    closed: Side = "left",
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> BinTable:
+    """Return counts, mean prediction, mean outcome and gap, bin by bin.
+
+    Parameters
+    ----------
+    y_true, y_prob, n_bins, strategy, closed
+        As in :func:`ece`.
+    sample_weight, labels, pos_label
+        As in :func:`ece`.
+    multiclass
+        "confidence" or a class label; a table is about one binary problem.
+
+    Returns
+    -------
+    BinTable
+        Means and gap are nan where a bin is empty.
+
+    Examples
+    --------
+    >>> bin_table([0, 1, 1], [0.25, 0.75, 1.0], n_bins=2)
+                bin         n mean_pred mean_true      gap
+            0 - 0.5         1    0.2500    0.0000  -0.2500
+            0.5 - 1         2    0.8750    1.0000  +0.1250
+    """
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    bins = read_binning(n_bins, strategy, closed).bins(problem)
+    rows, weight, pred, true = problem.totals(bins, "rows", "weight", "pred", "true")
+    with np.errstate(invalid="ignore"):
+        mean_pred, mean_true = pred / weight, true / weight
+    return BinTable(
+        edges=bins.edges,
+        n=rows.astype(np.int64),
+        weight=weight,
+        mean_pred=mean_pred,
+        mean_true=mean_true,
+        gap=mean_true - mean_pred,
+    )

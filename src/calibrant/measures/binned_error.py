@@ -1,0 +1,142 @@
+"""The binned error as a value: where the bins lie, and the norm of the gaps over them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant import bin_counts, checks
+from calibrant.arrays import FloatArray, as_array
+from calibrant.binning import (
+    Binning,
+    Bins,
+    Convex,
+    EqualMass,
+    Fixed,
+    Layout,
+    Side,
+    Uniform,
+)
+from calibrant.errors import CalibrantError
+from calibrant.norms import Norm
+from calibrant.problem import Problem
+
+BinCount = int | Literal["sqrt", "sweep", "cv"]
+Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
+CountRule = Callable[[Problem, Layout], int]
+
+_COUNT_RULES: dict[str, CountRule] = {
+    "sqrt": bin_counts.square_root,
+    "sweep": bin_counts.largest_monotone,
+    "cv": bin_counts.leave_one_out,
+}
+
+
+@dataclass(frozen=True)
+class Laid:
+    """Bins laid out in a number that is given, or that a rule finds."""
+
+    layout: Layout
+    count: int | CountRule
+
+    def bins(self, problem: Problem) -> Bins:
+        """Lay the bins over a problem."""
+        count = self.count if isinstance(self.count, int) else self.count(problem, self.layout)
+        return self.layout.bins(problem, count)
+
+
+def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
+    """Turn the words of a call into a binning."""
+    checks.check_choice(closed, "closed", ("left", "right"))
+    if not isinstance(strategy, str):
+        return Fixed(_checked_edges(strategy), closed)
+    checks.check_choice(strategy, "strategy", ("uniform", "quantile"))
+    layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
+    if isinstance(n_bins, str):
+        checks.check_choice(n_bins, "n_bins", _COUNT_RULES)
+        return Laid(layout, _COUNT_RULES[n_bins])
+    return Laid(layout, _checked_count(n_bins))
+
+
+@dataclass(frozen=True)
+class BinnedError:
+    """A norm of the gaps between mean outcome and mean prediction over bins."""
+
+    binning: Binning
+    norm: Norm = Norm.L1
+    convex: bool = False
+    by_width: bool = False
+    debias: bool = False
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the error of one problem."""
+        bins = self.binning.bins(problem)
+        if self.debias:
+            return self._debiased(problem, bins)
+        assignment = Convex(bins) if self.convex else bins
+        if self.norm is Norm.L1 and not self.by_width:
+            (residual,) = problem.totals(assignment, "residual")
+            return float(np.abs(residual).sum() / problem.weight)
+        weight, residual = problem.totals(assignment, "weight", "residual")
+        filled = weight > 0
+        gaps = residual[filled] / weight[filled]
+        shares = bins.widths if self.by_width else weight / problem.weight
+        return self.norm.of(gaps, shares[filled])
+
+    def _debiased(self, problem: Problem, bins: Bins) -> float:
+        """Take the expected effect of sampling noise out of each bin, then out of the sum."""
+        rows, true, residual = _rows_for_debiasing(problem, bins)
+        mean, gap = true / rows, residual / rows
+        variance = mean * (1 - mean) / (rows - 1)
+        shares = rows / problem.weight
+        if self.norm is Norm.L2:
+            return float(np.sqrt(max(np.dot(shares, gap * gap - variance), 0.0)))
+        excess = _folded_normal_mean(gap, variance) - np.abs(gap)
+        return float(max(np.dot(shares, np.abs(gap) - excess), 0.0))
+
+
+def _rows_for_debiasing(problem: Problem, bins: Bins) -> FloatArray:
+    """Return rows, sum of y and sum of y - p of each filled bin, where debiasing is defined."""
+    if problem.is_weighted or problem.is_soft:
+        what = "weighted rows" if problem.is_weighted else "soft labels"
+        raise CalibrantError(f"debias needs 0/1 outcomes that count once each; got {what}")
+    totals = problem.totals(bins, "rows", "true", "residual")
+    totals = totals[:, totals[0] > 0]
+    lonely = np.flatnonzero(totals[0] == 1)
+    if len(lonely):
+        raise CalibrantError(
+            f"debias needs two rows in every filled bin; {len(lonely)} of {totals.shape[1]} "
+            "filled bins hold one: use fewer bins"
+        )
+    return totals
+
+
+def _folded_normal_mean(mean: FloatArray, variance: FloatArray) -> FloatArray:
+    """Return E abs(X) for normal X."""
+    from scipy.special import erf
+
+    spread = np.sqrt(2 * variance)
+    z = np.divide(np.abs(mean), spread, out=np.full_like(mean, np.inf), where=spread > 0)
+    return np.asarray(spread / np.sqrt(np.pi) * np.exp(-z * z) + np.abs(mean) * erf(z))
+
+
+def _checked_count(n_bins: Any) -> int:
+    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
+        raise CalibrantError(
+            f"n_bins must be a whole number of at least 1, 'sqrt', 'sweep' or 'cv'; got {n_bins!r}"
+        )
+    return int(n_bins)
+
+
+def _checked_edges(strategy: Any) -> tuple[float, ...]:
+    edges = checks.as_numbers(as_array(strategy, "strategy"), "strategy")
+    rises = edges.ndim == 1 and len(edges) >= 2 and bool(np.all(np.diff(edges) > 0))
+    if not (rises and edges[0] == 0 and edges[-1] == 1):
+        raise CalibrantError(
+            "strategy must be 'uniform', 'quantile' or edges strictly increasing from 0 to 1; "
+            f"got {edges.tolist()!r:.80}"
+        )
+    return tuple(edges.astype(np.float64).tolist())

@@ -1,0 +1,210 @@
+"""Proper scores, and what part of them calibration is.
+
+A proper score mixes calibration with sharpness; isotonic regression takes them apart (CORP,
+Dimitriadis, Gneiting and Jordan 2021).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant import checks
+from calibrant.arrays import FloatArray
+from calibrant.multiclass import ClassTable, one_problem, read_table, reduce_table
+from calibrant.problem import Block, Problem
+from calibrant.results import ScoreDecomposition
+from calibrant.sample import Sample
+
+__all__ = ["brier_score", "log_score", "score_decomposition"]
+
+# The loss of each row from its prediction and outcome (or its rows of them, one column a class).
+Loss = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+def brier_score(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the mean squared error of the probabilities; 0 is perfect.
+
+    Binary: sum_i w_i (p_i - y_i)^2 / W, between 0 and 1. More than two columns: the full score
+    sum_c (P_ic - 1{y_i = c})^2, between 0 and 2, unless `multiclass` asks for one problem.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        None for the full score; "confidence" or a class label for that binary problem.
+
+    Returns
+    -------
+    float
+        The score. A soft label y counts (p - y)^2.
+
+    References
+    ----------
+    Brier, "Verification of forecasts expressed in terms of probability" (1950).
+
+    Examples
+    --------
+    >>> brier_score([0, 1], [0.5, 1.0])
+    0.125
+    >>> brier_score([2], [[0.25, 0.25, 0.5]])
+    0.375
+    """
+    table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return _mean_score(table, multiclass, labels, _squared_error)
+
+
+def log_score(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the mean negative log-likelihood (natural logarithm); 0 is perfect.
+
+    Binary: -sum_i w_i (y_i log p_i + (1 - y_i) log(1 - p_i)) / W. More than two columns:
+    -sum_i w_i log P[i, y_i] / W, unless `multiclass` asks for one problem.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        None for the full score; otherwise as in :func:`calibrant.ece`.
+
+    Returns
+    -------
+    float
+        The score; inf where an outcome that was given probability 0 happened. Nothing is clipped.
+
+    Notes
+    -----
+    With soft labels it is the cross-entropy, whose least value is the labels' own entropy.
+
+    References
+    ----------
+    Good, "Rational decisions" (1952).
+
+    Examples
+    --------
+    >>> round(log_score([1, 0], [0.5, 0.5]), 6)
+    0.693147
+    >>> log_score([1], [0.0])
+    inf
+    """
+    table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return _mean_score(table, multiclass, labels, _cross_entropy)
+
+
+def score_decomposition(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    score: Literal["brier", "log"] = "brier",
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> ScoreDecomposition:
+    """Split a mean score by isotonic regression: miscalibration - discrimination + uncertainty.
+
+    With S(q) the mean score of predictions q, r the isotonic regression of outcomes on
+    predictions and m the mean outcome: miscalibration = S(p) - S(r), what recalibration would
+    save; discrimination = S(m) - S(r), what ranking gains; uncertainty = S(m).
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    score
+        "brier" or "log".
+    multiclass
+        "confidence" or a class label; the decomposition is of one binary problem.
+
+    Returns
+    -------
+    ScoreDecomposition
+        All three parts are non-negative and add up to the score.
+
+    Notes
+    -----
+    Miscalibration is positive even for calibrated predictions, since isotonic regression fits
+    noise: it is a descriptive split of this sample's score. O(n log n).
+
+    References
+    ----------
+    Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams" (2021), eq. 4.
+
+    Examples
+    --------
+    >>> parts = score_decomposition([0, 1, 0, 1], [0.25, 0.25, 0.75, 0.75])
+    >>> parts.miscalibration, parts.discrimination, parts.uncertainty
+    (0.0625, 0.0, 0.25)
+    """
+    checks.check_choice(score, "score", ("brier", "log"))
+    loss = _squared_error if score == "brier" else _cross_entropy
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    p, y, w = problem.columns()
+    mean = np.full_like(p, np.average(y, weights=w))
+    actual, recalibrated, constant = (
+        float(np.average(loss(q, y), weights=w)) for q in (p, _isotonic(problem, p), mean)
+    )
+    return ScoreDecomposition(
+        score=actual,
+        miscalibration=actual - recalibrated,
+        discrimination=constant - recalibrated,
+        uncertainty=constant,
+    )
+
+
+def _mean_score(
+    table: Sample | ClassTable, multiclass: Any, labels: Sequence[Any] | None, loss: Loss
+) -> float:
+    if isinstance(table, ClassTable) and multiclass is None:
+        return _mean_loss(table.blocks(), loss)
+    reduction = reduce_table(table, multiclass, labels)
+    return reduction.measure(lambda problem: _mean_loss(problem.blocks(), loss))
+
+
+def _mean_loss(blocks: Iterable[Block], loss: Loss) -> float:
+    total = weight = 0.0
+    for p, y, w in blocks:
+        rows = loss(p, y).reshape(len(p), -1).sum(axis=1)
+        total += float(rows.sum() if w is None else np.dot(w, rows))
+        weight += float(len(p) if w is None else w.sum())
+    return total / weight
+
+
+def _squared_error(p: FloatArray, y: FloatArray) -> FloatArray:
+    return (p - y) ** 2
+
+
+def _cross_entropy(p: FloatArray, y: FloatArray) -> FloatArray:
+    from scipy.special import xlog1py, xlogy
+
+    if p.ndim == 2:
+        return np.asarray(-xlogy(y, p))
+    return np.asarray(-(xlogy(y, p) + xlog1py(1 - y, -p)))
+
+
+def _isotonic(problem: Problem, p: FloatArray) -> FloatArray:
+    """Return the isotonic regression of outcomes on predictions, at each row."""
+    from scipy.optimize import isotonic_regression
+
+    atoms = problem.atoms
+    fit = isotonic_regression(atoms.true / atoms.weight, weights=atoms.weight)
+    return fit.x[np.searchsorted(atoms.score, p)]

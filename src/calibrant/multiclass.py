@@ -1,0 +1,272 @@
+"""From class probabilities to binary problems: class, class-wise, confidence, top-label.
+
+===========  ==========================================================================
+reduction    the binary problem(s)
+===========  ==========================================================================
+class c      (P[:, c], 1{y = c})
+classwise    every class c, combined with equal shares
+confidence   (max_c P, 1{argmax = y})
+top_label    confidence among the rows predicted as c, combined by predicted weight
+===========  ==========================================================================
+
+Ties in the argmax go to the first column. Classes are visited one by one, their columns copied a
+few at a time so that memory is read in order; nothing of the size of the input is made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant import checks
+from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.errors import CalibrantError
+from calibrant.labels import column_names, column_of, label_codes
+from calibrant.norms import Norm
+from calibrant.problem import Index, Problem
+from calibrant.sample import BLOCK_ROWS, Sample, read_weights
+
+# Columns are copied out in tiles of this shape, small enough to be turned within the cache.
+_TILE_COLUMNS, _TILE_ROWS = 32, 1024
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """The binary problems that one call stands for, and the share of each in the answer."""
+
+    shares: FloatArray
+    problems: Callable[[], Iterator[Problem]]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Reduction:
+        """Return the reduction that is one problem itself."""
+        return cls(np.ones(1), lambda: iter([problem]))
+
+    def measure(self, measure: Callable[[Problem], float], norm: Norm = Norm.L1) -> float:
+        """Return the measure of every problem, combined by the norm."""
+        values = np.array([measure(problem) for problem in self.problems()])
+        return float(values[0]) if len(values) == 1 else norm.of(values, self.shares)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Checked class probabilities with their outcomes.
+
+    Attributes
+    ----------
+    prob
+        Probabilities, shape (n, C), any float dtype.
+    outcome
+        The true column of each row, shape (n,), or soft outcomes, shape (n, C).
+    w
+        Positive weights, or None when every row counts once.
+    """
+
+    prob: AnyArray
+    outcome: AnyArray
+    w: AnyArray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes C."""
+        return int(self.prob.shape[1])
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether outcomes are probabilities of every class."""
+        return self.outcome.ndim == 2
+
+    def one_class(self, column: int) -> Sample:
+        """Return the problem "is it this class?"."""
+        return Sample(self._outcomes_of(column), self.prob[:, column], self.w)
+
+    def classwise(self) -> Reduction:
+        """Return the problem of every class, with equal shares."""
+        return Reduction(np.full(self.n_classes, 1 / self.n_classes), self._each_class)
+
+    def confidence(self) -> Sample:
+        """Return the problem "is the predicted class right?"."""
+        predicted = self.prob.argmax(axis=1)
+        return Sample(self._correct(predicted), _pick(self.prob, predicted), self.w)
+
+    def top_label(self) -> Reduction:
+        """Return the confidence problem within each predicted class, shared by weight."""
+        predicted = self.prob.argmax(axis=1)
+        whole = self.confidence()
+        order = np.argsort(predicted, kind="stable")
+        cuts = np.flatnonzero(np.diff(predicted[order])) + 1
+        samples = [_rows(whole, rows) for rows in np.split(order, cuts)]
+        shares = np.array([sample.weight for sample in samples]) / whole.weight
+        return Reduction(shares, lambda: iter(samples))
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Yield rows as float64 (probabilities, outcomes, weights), labels as rows of 0 and 1."""
+        step = max(1, BLOCK_ROWS // self.n_classes)
+        for start in range(0, len(self.prob), step):
+            rows = slice(start, start + step)
+            prob = np.asarray(self.prob[rows], dtype=np.float64)
+            if self.is_soft:
+                outcome = np.asarray(self.outcome[rows], dtype=np.float64)
+            else:
+                outcome = np.zeros(prob.shape)
+                outcome[np.arange(len(prob)), self.outcome[rows]] = 1.0
+            w = np.ones(len(prob)) if self.w is None else self.w[rows].astype(np.float64)
+            yield prob, outcome, w
+
+    def _each_class(self) -> Iterator[Sample]:
+        for start in range(0, self.n_classes, _TILE_COLUMNS):
+            for offset, p in enumerate(self._columns(start)):
+                yield Sample(self._outcomes_of(start + offset), p, self.w)
+
+    def _columns(self, start: int) -> AnyArray:
+        """Return the next few columns, each in one piece."""
+        wide = self.prob[:, start : start + _TILE_COLUMNS]
+        columns = np.empty(wide.shape[::-1], dtype=wide.dtype)
+        for row in range(0, len(wide), _TILE_ROWS):
+            rows = slice(row, row + _TILE_ROWS)
+            columns[:, rows] = wide[rows].T
+        return columns
+
+    def _outcomes_of(self, column: int) -> AnyArray:
+        return self.outcome[:, column] if self.is_soft else self.outcome == column
+
+    def _correct(self, predicted: Index) -> AnyArray:
+        return _pick(self.outcome, predicted) if self.is_soft else self.outcome == predicted
+
+
+def reduce_classes(
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: Any,
+    multiclass: Any,
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+) -> Reduction:
+    """Read the input of a measure and say which binary problems it stands for."""
+    table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return reduce_table(table, multiclass, labels)
+
+
+def reduce_table(
+    table: Sample | ClassTable, multiclass: Any, labels: Sequence[Any] | None
+) -> Reduction:
+    """Say which binary problems a table stands for."""
+    if isinstance(table, Sample):
+        return Reduction.of(table)
+    if multiclass == "classwise":
+        return table.classwise()
+    if multiclass == "top_label":
+        return table.top_label()
+    if multiclass is None or multiclass == "confidence":
+        return Reduction.of(table.confidence())
+    return Reduction.of(table.one_class(column_of(multiclass, labels, table.n_classes)))
+
+
+def one_problem(
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: Any,
+    multiclass: Any,
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+) -> Problem:
+    """Read input that must stand for one binary problem."""
+    if multiclass in ("classwise", "top_label"):
+        raise CalibrantError(
+            f"multiclass={multiclass!r} stands for several problems; this takes one: "
+            "give multiclass='confidence' or a class label"
+        )
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return next(reduction.problems())
+
+
+def read_table(
+    y_true: Any,
+    y_prob: Any,
+    sample_weight: Any,
+    multiclass: Any,
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+) -> Sample | ClassTable:
+    """Read one column (or two complementary ones) as a sample, more as a class table."""
+    p = as_array(y_prob, "y_prob")
+    if p.ndim == 2 and p.shape[1] == 2 and multiclass is None:
+        return _read_two_columns(y_true, p, sample_weight, labels, pos_label)
+    if p.ndim == 2 and p.shape[1] > 1:
+        if pos_label is not None:
+            raise CalibrantError(
+                f"pos_label is for binary problems; y_prob has {p.shape[1]} columns: "
+                f"use multiclass={pos_label!r} for one class"
+            )
+        return _read_classes(y_true, p, sample_weight, labels)
+    if multiclass is not None:
+        raise CalibrantError(
+            f"multiclass={multiclass!r} needs y_prob of shape (n, classes); got {p.shape}"
+        )
+    if labels is not None and pos_label is None:
+        pos_label = column_names(labels, 2)[1]
+    return Sample.read(y_true, p, sample_weight=sample_weight, pos_label=pos_label)
+
+
+def _read_two_columns(
+    y_true: Any, p: AnyArray, sample_weight: Any, labels: Sequence[Any] | None, pos_label: Any
+) -> Sample:
+    p = _checked_matrix(p)
+    positive = 1
+    if labels is not None:
+        names = column_names(labels, 2)
+        pos_label = names[1] if pos_label is None else pos_label
+        positive = column_of(pos_label, names, 2)
+    y = as_array(y_true, "y_true")
+    if y.ndim == 2 and y.shape[1] == 2:
+        y, pos_label = y[:, positive], None
+    return Sample.read(y, p[:, positive], sample_weight=sample_weight, pos_label=pos_label)
+
+
+def _read_classes(
+    y_true: Any, p: AnyArray, sample_weight: Any, labels: Sequence[Any] | None
+) -> ClassTable:
+    p = _checked_matrix(p)
+    y = as_array(y_true, "y_true")
+    checks.check_not_empty(y, "y_true")
+    checks.check_same_length(y, "y_true", p, "y_prob")
+    if y.ndim == 2 and y.shape[1] > 1:
+        outcome = _checked_soft(y, p.shape[1])
+    else:
+        outcome = label_codes(y.reshape(len(y)), labels, p.shape[1])
+    w = read_weights(sample_weight, len(p))
+    if w is not None and w.min() == 0:
+        kept = np.flatnonzero(w)
+        p, outcome, w = p[kept], outcome[kept], w[kept]
+    return ClassTable(p, outcome, w)
+
+
+def _checked_matrix(p: AnyArray) -> AnyArray:
+    checks.check_not_empty(p, "y_prob")
+    p = checks.as_numbers(p, "y_prob")
+    checks.check_probabilities(p)
+    checks.check_row_sums(p)
+    return p
+
+
+def _checked_soft(y: AnyArray, n_classes: int) -> AnyArray:
+    if y.shape[1] != n_classes:
+        raise CalibrantError(
+            f"soft y_true must have the columns of y_prob; got {y.shape[1]} and {n_classes}"
+        )
+    y = checks.as_numbers(y, "y_true")
+    checks.check_probabilities(y, "y_true")
+    checks.check_row_sums(y, "y_true")
+    return y
+
+
+def _rows(sample: Sample, rows: Index) -> Sample:
+    w = None if sample.w is None else sample.w[rows]
+    return Sample(sample.y[rows], sample.p[rows], w)
+
+
+def _pick(table: AnyArray, column: Index) -> AnyArray:
+    return np.take_along_axis(table, column[:, None], axis=1)[:, 0]

@@ -1,0 +1,93 @@
+"""The questions that a measure may ask of one binary calibration problem.
+
+A problem is a weighted set of rows (p, y): a prediction in [0, 1] and an outcome in [0, 1]. It is
+answered exactly by a :class:`~calibrant.sample.Sample`, rows in memory. Measures are written
+against these questions and never see where the rows are kept.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Literal, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.arrays import FloatArray
+
+Index = npt.NDArray[np.intp]
+Block = tuple[FloatArray, FloatArray, FloatArray | None]
+Quantity = Literal["rows", "weight", "pred", "true", "residual"]
+
+
+class Assignment(Protocol):
+    """How rows are shared out among bins."""
+
+    @property
+    def n_bins(self) -> int:
+        """The number of bins."""
+
+    def shares(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
+        """Yield (bin of each row, share of each row); a share of None means the whole row."""
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """Rows of equal score pooled, in increasing order of score.
+
+    Attributes
+    ----------
+    score
+        The distinct scores.
+    rows
+        How many rows have each score.
+    weight
+        Their total weight.
+    true
+        Their sum of w y.
+    residual
+        Their sum of w (y - p), taken row by row so that it is exactly 0 where y = p.
+    """
+
+    score: FloatArray
+    rows: FloatArray
+    weight: FloatArray
+    true: FloatArray
+    residual: FloatArray
+
+
+class Problem(Protocol):
+    """One binary calibration problem."""
+
+    @property
+    def n(self) -> int:
+        """The number of rows that carry weight."""
+
+    @property
+    def weight(self) -> float:
+        """The total weight W."""
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows carry weights of their own."""
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether any outcome lies strictly between 0 and 1."""
+
+    @property
+    def atoms(self) -> Atoms:
+        """The rows pooled by score."""
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""
+
+    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return all rows as (p, y, w)."""
+
+    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
+        """Return one row of sums over bins for each quantity.
+
+        "rows" counts rows, "weight" sums w, "pred" w p, "true" w y and "residual" w (y - p).
+        """

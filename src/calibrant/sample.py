@@ -1,0 +1,239 @@
+"""Sample: rows in memory, checked once, and the exact answers they give.
+
+The arrays are kept as they came, whatever their dtype: work is done in float64 block by block, so
+that reading ten million float32 predictions copies none of them. Measures that need order ask for
+:attr:`Sample.atoms`, which sorts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calibrant import checks
+from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.errors import CalibrantError
+from calibrant.problem import Assignment, Atoms, Block, Quantity
+
+# Small enough for a block and its temporaries to stay in cache, large enough that numpy's
+# overhead per call does not show.
+BLOCK_ROWS = 1 << 16
+_LANES = 4
+_TURNS = np.arange(BLOCK_ROWS) % _LANES
+
+
+@dataclass(frozen=True, eq=False)
+class Sample:
+    """One binary calibration problem held as rows.
+
+    The constructor trusts its arguments; :meth:`read` is the way in for arrays from outside.
+
+    Attributes
+    ----------
+    y
+        Outcomes in [0, 1], shape (n,), any real dtype.
+    p
+        Predictions in [0, 1], shape (n,), any real dtype.
+    w
+        Positive weights, or None when every row counts once.
+    """
+
+    y: AnyArray
+    p: AnyArray
+    w: AnyArray | None = None
+
+    @classmethod
+    def read(
+        cls, y_true: Any, y_prob: Any, *, sample_weight: Any = None, pos_label: Any = None
+    ) -> Sample:
+        """Check one-dimensional input and make a sample of it; zero-weight rows are left out."""
+        y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+        for array, name in ((y, "y_true"), (p, "y_prob")):
+            checks.check_not_empty(array, name)
+        y, p = _one_column(y, "y_true"), _one_column(p, "y_prob")
+        checks.check_same_length(y, "y_true", p, "y_prob")
+        p = checks.as_numbers(p, "y_prob")
+        checks.check_probabilities(p)
+        y = read_outcomes(y, pos_label)
+        checks.check_not_swapped(y, p)
+        return cls(y, p).weighted(read_weights(sample_weight, len(p)))
+
+    def weighted(self, w: AnyArray | None) -> Sample:
+        """Return the same rows under weights `w`, without those of weight 0."""
+        if w is None or w.min() > 0:
+            return Sample(self.y, self.p, w)
+        kept = np.flatnonzero(w)
+        return Sample(self.y[kept], self.p[kept], w[kept])
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.p)
+
+    @cached_property
+    def weight(self) -> float:
+        """The total weight W."""
+        return float(self.n) if self.w is None else float(self.w.sum(dtype=np.float64))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows carry weights of their own."""
+        return self.w is not None
+
+    @cached_property
+    def is_soft(self) -> bool:
+        """Whether any outcome lies strictly between 0 and 1."""
+        return self.y.dtype.kind == "f" and bool(np.any((self.y != 0) & (self.y != 1)))
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows as float64 (p, y, w) blocks that fit in cache."""
+        for start in range(0, self.n, BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
+            w = None if self.w is None else _float64(self.w[rows])
+            yield _float64(self.p[rows]), _float64(self.y[rows]), w
+
+    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return all rows as float64 (p, y, w), copied only where the dtype differs."""
+        w = np.ones(self.n) if self.w is None else _float64(self.w)
+        return _float64(self.p), _float64(self.y), w
+
+    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
+        """Return one row of sums over bins for each quantity."""
+        # Neighbouring rows often share a bin, and an addition must wait for the one before it to
+        # the same place; taking turns over a few copies of the bins keeps additions flowing.
+        lanes = _TURNS[: self.n] * assignment.n_bins
+        sums = np.zeros((len(quantities), _LANES * assignment.n_bins))
+        for p, y, w in self.blocks():
+            values = [_per_row(quantity, p, y, w) for quantity in quantities]
+            for index, share in assignment.shares(p):
+                place = index + lanes[: len(index)]
+                for total, value in zip(sums, values, strict=True):
+                    total += np.bincount(place, _times(value, share), minlength=len(total))
+        return np.asarray(sums.reshape(len(quantities), _LANES, -1).sum(axis=1))
+
+    @cached_property
+    def atoms(self) -> Atoms:
+        """The rows pooled by score."""
+        if self.w is None and not self.is_soft:
+            return _pool_counts(self.y, self.p)
+        return _pool_weights(self)
+
+
+def read_outcomes(y: AnyArray, pos_label: Any) -> AnyArray:
+    """Return outcomes as real numbers in [0, 1], whatever two labels they came as."""
+    if pos_label is not None:
+        return _is_positive(y, pos_label)
+    if y.dtype.kind in "OUST":
+        y = _numbers_or_ask_for_label(y)
+    y = checks.as_numbers(y, "y_true")
+    checks.check_outcomes(y)
+    return y
+
+
+def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
+    """Return checked weights, or None where every row counts once."""
+    if sample_weight is None:
+        return None
+    w = checks.as_numbers(as_array(sample_weight, "sample_weight"), "sample_weight")
+    checks.check_weights(w, n)
+    return w
+
+
+def _one_column(array: AnyArray, name: str) -> AnyArray:
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise CalibrantError(f"{name} must have shape (n,); got {array.shape}")
+    return array
+
+
+def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
+    positive = np.asarray(y == pos_label)
+    others = np.unique(y[~positive]) if positive.shape == y.shape else np.unique(y)
+    if len(others) > 1 or positive.shape != y.shape:
+        shown = ", ".join(repr(label) for label in others[:4].tolist())
+        raise CalibrantError(
+            f"y_true must have two labels, one of them pos_label={pos_label!r}; "
+            f"the others are {shown}{', ...' if len(others) > 4 else ''}"
+        )
+    return positive
+
+
+def _numbers_or_ask_for_label(y: AnyArray) -> AnyArray:
+    # Objects may be plain numbers or booleans in disguise; text never is, not even "0" and "1".
+    if y.dtype.kind == "O" and not any(isinstance(value, str) for value in y):
+        return checks.as_numbers(y, "y_true")
+    labels = np.unique(y.astype(str))
+    if len(labels) == 2:
+        raise CalibrantError(checks.two_labels_sentence(labels, "y_true"))
+    raise CalibrantError(
+        f"y_true must be 0 or 1 (or soft, in [0, 1]); it has {len(labels)} text label"
+        f"{'s' if len(labels) > 1 else ''} such as {str(labels[0])!r}: "
+        "name the positive one with pos_label, or give y_prob one column a class with labels"
+    )
+
+
+def _per_row(
+    quantity: Quantity, p: FloatArray, y: FloatArray, w: FloatArray | None
+) -> FloatArray | None:
+    if quantity == "rows":
+        return None
+    if quantity == "weight":
+        return w
+    value = {"pred": p, "true": y}[quantity] if quantity != "residual" else y - p
+    return value if w is None else w * value
+
+
+def _times(value: FloatArray | None, share: FloatArray | None) -> FloatArray | None:
+    if value is None or share is None:
+        return share if value is None else value
+    return value * share
+
+
+def _float64(array: AnyArray) -> FloatArray:
+    return np.asarray(array, dtype=np.float64)
+
+
+def _pool_counts(y: AnyArray, p: AnyArray) -> Atoms:
+    """Pool 0/1 outcomes of weight 1 by sorting one packed key a row.
+
+    A double in [0, 1] has its two highest bits clear and sorts like the integer of the same bits,
+    so the outcome fits below it: one plain sort of 64-bit integers, no argsort, no ties to break.
+    """
+    # Adding 0.0 turns -0.0 into 0.0.
+    key = (np.add(p, 0.0, dtype=np.float64)).view(np.uint64)
+    np.left_shift(key, np.uint64(1), out=key)
+    key |= y.astype(np.uint64) if y.dtype.kind != "b" else y
+    key.sort()
+    outcome = key & np.uint64(1)
+    key >>= np.uint64(1)
+    starts = _starts(key)
+    ends = np.append(starts[1:], len(key))
+    score = key[starts].view(np.float64)
+    ones = np.concatenate(([0], np.cumsum(outcome, dtype=np.int64)))
+    rows = (ends - starts).astype(np.float64)
+    true = (ones[ends] - ones[starts]).astype(np.float64)
+    return Atoms(score, rows, rows, true, true - rows * score)
+
+
+def _pool_weights(sample: Sample) -> Atoms:
+    """Pool weighted or soft rows, in an order that does not depend on the rows' own."""
+    p, y, w = sample.columns()
+    order = np.lexsort((w, y, p))
+    p, y, w = p[order], y[order], w[order]
+    p += 0.0  # turns -0.0 into 0.0
+    starts = _starts(p)
+    rows = np.diff(np.append(starts, len(p))).astype(np.float64)
+    weight, true, residual = (np.add.reduceat(v, starts) for v in (w, w * y, w * (y - p)))
+    return Atoms(p[starts], rows, weight, true, residual)
+
+
+def _starts(ordered: AnyArray) -> Any:
+    new = np.empty(len(ordered), dtype=bool)
+    new[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return np.flatnonzero(new)

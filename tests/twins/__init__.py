@@ -1,0 +1,1 @@
+"""Slow, obvious twins of calibrant's fast code, written straight from the formulas."""
