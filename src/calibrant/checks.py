@@ -101,7 +101,8 @@ def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
     if w.min() < 0:
         rule = f"{name} must not be negative"
         _refuse(w, w < 0, rule, "negative", "a weight says how much a row counts")
-    total = float(w.sum(dtype=np.float64))
+    with np.errstate(over="ignore"):
+        total = float(w.sum(dtype=np.float64))
     if total == 0:
         raise CalibrantError(f"{name} must not be zero everywhere; all {n} weights are 0")
     if not np.isfinite(total):
@@ -158,11 +159,9 @@ def _all_zero_or_one(values: AnyArray) -> bool:
 
 
 def _check_finite(array: AnyArray, name: str) -> None:
-    if array.dtype.kind == "f" and not np.isfinite(array.sum(dtype=np.float64)):
-        bad = ~np.isfinite(array)
-        if bad.any():
-            rule = f"{name} must be finite"
-            _refuse(array, bad, rule, "not finite", "remove or fill such rows")
+    if array.dtype.kind == "f" and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+        rule = f"{name} must be finite"
+        _refuse(array, ~np.isfinite(array), rule, "not finite", "remove or fill such rows")
 
 
 def _refuse(array: AnyArray, bad: AnyArray, rule: str, fault: str, hint: str) -> NoReturn:
@@ -179,9 +178,8 @@ def _refuse_non_number(array: AnyArray, name: str) -> NoReturn:
         try:
             float(value)
         except (TypeError, ValueError):
-            hint = "remove or fill such rows" if value is None else "convert the column first"
             raise CalibrantError(
-                f"{name} must hold numbers; got {value!r} at {_place(array, flat)}: {hint}"
+                f"{name} must hold numbers; got {value!r} at {_place(array, flat)}"
             ) from None
     raise CalibrantError(f"{name} must hold numbers; got dtype {array.dtype}")
 

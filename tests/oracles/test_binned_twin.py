@@ -103,11 +103,7 @@ def test_sweep_looks_at_every_count(seed):
     for layout in (Uniform(), EqualMass()):
         sample = Sample(y, p)
         found = largest_monotone(sample, layout)
-        monotone = [
-            b
-            for b in range(1, 401)
-            if _means_rise(sample, layout.bins(sample, b))
-        ]
+        monotone = [b for b in range(1, 401) if _means_rise(sample, layout.bins(sample, b))]
         assert found == max(monotone)
 
 

@@ -140,9 +140,7 @@ def is_monotone(y, p, w, edges, closed):
 def sweep_count(y, p, w, strategy, closed="left"):
     """The largest count up to n whose bin means never decrease."""
     return max(
-        b
-        for b in range(1, len(p) + 1)
-        if is_monotone(y, p, w, edges_of(p, w, b, strategy), closed)
+        b for b in range(1, len(p) + 1) if is_monotone(y, p, w, edges_of(p, w, b, strategy), closed)
     )
 
 

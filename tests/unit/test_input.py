@@ -1,0 +1,206 @@
+"""Every form of input is read, and every bad one gets its own sentence."""
+
+from decimal import Decimal
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.sample import Sample
+
+Y = np.array([0, 1, 1, 0, 1])
+P = np.array([0.1, 0.9, 0.6, 0.4, 0.75])
+EXPECTED = cb.ece(Y, P)
+
+
+@pytest.mark.parametrize("dtype", ["f8", "f4", "i1", "u1", "i4", "i8", "?", "O"])
+def test_outcomes_of_any_dtype(dtype):
+    assert cb.ece(Y.astype(dtype), P) == EXPECTED
+
+
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.longdouble])
+def test_predictions_of_any_float_width_are_computed_in_float64(dtype):
+    p = P.astype(dtype)
+    assert cb.ece(Y, p) == cb.ece(Y, p.astype(np.float64))
+
+
+def test_containers():
+    pandas = pytest.importorskip("pandas")
+    polars = pytest.importorskip("polars")
+    pyarrow = pytest.importorskip("pyarrow")
+    torch = pytest.importorskip("torch")
+    for y, p in (
+        (Y.tolist(), P.tolist()),
+        (tuple(Y.tolist()), tuple(P.tolist())),
+        (pandas.Series(Y, index=[9, 8, 7, 6, 5]), pandas.Series(P)),
+        (pandas.Series(Y, dtype="Int64"), pandas.Series(P, dtype="Float64")),
+        (polars.Series(Y), polars.Series(P)),
+        (pyarrow.array(Y), pyarrow.chunked_array([P[:2], P[2:]])),
+        (torch.tensor(Y), torch.tensor(P, requires_grad=True)),
+        (Y[:, None], P[:, None]),
+        (Y, np.column_stack([1 - P, P])),
+        (Y, pandas.DataFrame({"no": 1 - P, "yes": P})),
+        ([Decimal(int(v)) for v in Y], P),
+    ):
+        assert cb.ece(y, p) == EXPECTED
+    half = torch.tensor([0.25, 0.5], dtype=torch.bfloat16)
+    assert cb.ece([0, 1], half) == cb.ece([0, 1], [0.25, 0.5])
+
+
+@pytest.mark.parametrize(
+    ("y", "options"),
+    [
+        (["no", "yes", "yes", "no", "yes"], {"pos_label": "yes"}),
+        (np.array(["no", "yes", "yes", "no", "yes"], dtype=object), {"pos_label": "yes"}),
+        (["no", "yes", "yes", "no", "yes"], {"labels": ["no", "yes"]}),
+        ([-1, 1, 1, -1, 1], {"pos_label": 1}),
+        ([2, 1, 1, 2, 1], {"pos_label": 1}),
+    ],
+)
+def test_two_labels(y, options):
+    assert cb.ece(y, P, **options) == EXPECTED
+
+
+def test_two_columns_with_labels_and_positive_label():
+    y = ["no", "yes", "yes", "no", "yes"]
+    both = np.column_stack([P, 1 - P])
+    assert cb.ece(y, both, labels=["yes", "no"], pos_label="yes") == EXPECTED
+    assert cb.ece(np.eye(2)[Y], np.column_stack([1 - P, P])) == EXPECTED
+
+
+def test_a_batch_without_positives_is_fine():
+    assert cb.ece(["no", "no"], [0.25, 0.25], pos_label="yes") == 0.25
+    assert cb.ece([0, 0], [0.25, 0.25]) == 0.25
+
+
+def test_soft_labels_are_kept():
+    assert cb.ece([0.25, 0.5], [0.25, 0.75]) == 0.125
+    # Forecasts of 0 and 1 beside soft labels are allowed, as long as they do not look swapped.
+    assert cb.ece([0.2, 0.9], [0.0, 1.0], n_bins=2) == pytest.approx(0.15)
+    assert cb.ece([0.1, 0.2, 0.3, 0.4], [1.0, 1.0, 1.0, 1.0]) == pytest.approx(0.75)
+
+
+def test_zero_weights_count_for_nothing():
+    y, p, w = [*Y, 1, 0], [*P, 0.01, 0.99], [1, 1, 1, 1, 1, 0, 0]
+    for options in ({}, {"n_bins": "sqrt"}, {"strategy": "quantile", "n_bins": 3}):
+        assert cb.ece(y, p, sample_weight=w, **options) == cb.ece(Y, P, **options)
+
+
+def test_nothing_is_copied_when_already_float64():
+    y = Y.astype(np.float64)
+    sample = Sample.read(y, P)
+    assert np.shares_memory(sample.p, P)
+    assert np.shares_memory(sample.y, y)
+
+
+BAD = {
+    "out of range": (
+        Y,
+        [0.1, 1.2, 0.6, 1.3, 0.75],
+        r"y_prob must lie in \[0, 1\]; got 1.2 at index 1 \(2 values out of range\): percentages",
+    ),
+    "one out of range": (Y, [0.1, 120.0, 0.6, 0.4, 0.75], r"120.0 at index 1 \(1 value out"),
+    "percentages": (Y, P * 100, "percentages\\? divide by 100"),
+    "logits": (Y, [-2.0, 3.0, 1.0, -1.0, 0.5], "-2.0 at index 0 .* logits or scores"),
+    "float32 rounding": (
+        Y,
+        np.array([0.1, 1.0000001, 0.6, 0.4, 0.75], dtype=np.float32),
+        "looks like rounding: numpy.clip",
+    ),
+    "nan": (Y, [0.1, np.nan, 0.6, np.nan, 0.75], r"must be finite; got nan at index 1 \(2 values"),
+    "infinite": (Y, [0.1, np.inf, 0.6, 0.4, 0.75], "must be finite; got inf at index 1"),
+    "nan outcome": ([0, np.nan, 1, 0, 1], P, "y_true must be finite; got nan at index 1"),
+    "empty": ([], [], "y_true must have at least one row"),
+    "a single number": (1, [0.5], "y_true must be a list"),
+    "lengths": (Y[:4], P, "same number of rows; got 4 and 5"),
+    "swapped": (P, Y, r"look swapped: .* the order is \(y_true, y_prob\)"),
+    "text labels": (["no", "yes", "yes", "no", "yes"], P, "pos_label='yes'"),
+    "text digits": (["0", "1", "1", "0", "1"], P, "pos_label='1'"),
+    "one text label": (["yes"] * 5, P, "1 text label such as 'yes'"),
+    "minus one": ([-1, 1, 1, -1, 1], P, "labels -1 and 1: say which one .* pos_label=1"),
+    "one and two": ([1, 2, 2, 1, 2], P, "labels 1 and 2: say which one"),
+    "many classes": ([0, 1, 2, 3, 4], P, "5 labels such as 4: give y_prob of shape"),
+    "soft out of range": ([0.5, 1.5, 0.2, 0.1, 0.3], P, r"y_true must lie in \[0, 1\]; got 1.5"),
+    "missing": ([0, None, 1, 0, 1], P, "y_true must be finite; got nan at index 1"),
+    "words": (Y, ["a", "b", "c", "d", "e"], "y_prob must hold numbers; got 'a' at index 0"),
+    "objects": (Y, [0.1, object(), 0.6, 0.4, 0.75], "must hold numbers; got <object"),
+    "complex": (Y, P + 0j, "y_prob must hold numbers"),
+    "ragged": (Y, [[0.1], [0.2, 0.3]], "rows differ in length"),
+    "a dict": ({"y": 1}, P, "y_true must be a list, an array, a tensor or a dataframe column"),
+    "three dimensions": (Y, np.zeros((5, 1, 1)), r"y_prob must have shape \(n,\); got \(5, 1, 1\)"),
+    "wide outcomes": (np.zeros((5, 3)), P, r"y_true must have shape \(n,\)"),
+    "masked": (Y, np.ma.masked_less(P, 0.2), "no masked values; the first is at index 0"),
+}
+
+
+@pytest.mark.parametrize("case", BAD)
+def test_bad_input_gets_one_sentence(case):
+    y, p, sentence = BAD[case]
+    with pytest.raises(cb.CalibrantError, match=sentence) as caught:
+        cb.ece(y, p)
+    assert "\n" not in str(caught.value)
+    assert isinstance(caught.value, ValueError)
+
+
+@pytest.mark.parametrize(
+    ("weight", "sentence"),
+    [
+        ([1, -1, 1, 1, 1], "must not be negative; got -1 at index 1"),
+        ([1, np.nan, 1, 1, 1], "must be finite"),
+        ([0] * 5, "must not be zero everywhere"),
+        ([1, 1], r"must have shape \(5,\), one weight a row; got \(2,\)"),
+        ([1e308] * 5, "it overflows"),
+        (["a"] * 5, "must hold numbers"),
+    ],
+)
+def test_bad_weights(weight, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        cb.ece(Y, P, sample_weight=weight)
+
+
+def test_missing_values_in_columns():
+    pandas = pytest.importorskip("pandas")
+    with pytest.raises(cb.CalibrantError, match="first of 1 is at index 2"):
+        cb.ece(Y, pandas.Series([0.1, 0.9, None, 0.4, 0.75]))
+    polars = pytest.importorskip("polars")
+    with pytest.raises(cb.CalibrantError, match="first of 2 is at index 0"):
+        cb.ece(polars.Series([None, 1, None, 0, 1]), P)
+    with pytest.raises(cb.CalibrantError, match="lazy frame"):
+        cb.ece(Y, polars.LazyFrame({"p": P}))
+
+
+def test_a_wrong_positive_label():
+    with pytest.raises(cb.CalibrantError, match="two labels, one of them pos_label='ja'"):
+        cb.ece(["no", "yes", "yes", "no", "yes"], P, pos_label="ja")
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"n_bins": 0}, "n_bins must be a whole number of at least 1"),
+        ({"n_bins": True}, "n_bins must be a whole number"),
+        ({"n_bins": 2.5}, "n_bins must be a whole number"),
+        ({"n_bins": "auto"}, "n_bins must be one of 'sqrt', 'sweep', 'cv'; got 'auto'"),
+        ({"strategy": "mass"}, "strategy must be one of 'uniform', 'quantile'"),
+        ({"strategy": [0, 0.5]}, "strictly increasing from 0 to 1"),
+        ({"strategy": [0, 0.5, 0.5, 1]}, "strictly increasing from 0 to 1"),
+        ({"norm": "L1"}, "norm must be one of 'l1', 'l2', 'max'; got 'L1'"),
+        ({"assignment": "soft"}, "assignment must be one of"),
+        ({"weighting": "count"}, "weighting must be one of"),
+        ({"closed": "both"}, "closed must be one of"),
+        ({"debias": True, "norm": "max"}, "debias knows norm 'l1' and 'l2'"),
+        ({"debias": True, "weighting": "width"}, "debias knows"),
+        ({"debias": True, "assignment": "convex"}, "debias knows"),
+        ({"debias": True}, "5 of 5 filled bins hold one: use fewer bins"),
+        ({"debias": True, "n_bins": 1, "sample_weight": [1, 2, 1, 1, 1]}, "got weighted rows"),
+        ({"multiclass": "classwise"}, r"needs y_prob of shape \(n, classes\); got \(5,\)"),
+    ],
+)
+def test_bad_options(options, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        cb.ece(Y, P, **options)
+
+
+def test_debias_refuses_soft_labels():
+    with pytest.raises(cb.CalibrantError, match="got soft labels"):
+        cb.ece([0.5, 0.25, 1.0], [0.5, 0.5, 0.5], debias=True)

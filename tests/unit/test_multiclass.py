@@ -1,0 +1,159 @@
+"""Reductions of class probabilities to binary problems."""
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+
+RNG = np.random.default_rng(3)
+N, C = 400, 5
+P = RNG.dirichlet(np.ones(C), N)
+Y = np.array([RNG.choice(C, p=row) for row in P])
+W = RNG.integers(1, 4, N)
+
+
+def test_by_hand():
+    p = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25]]
+    y = [0, 0]
+    # confidence: .5 right, .5 wrong
+    assert cb.ece(y, p) == 0.0
+    # classes: (.5, 1), (.25, 1) | (.25, 0), (.5, 0) | (.25, 0), (.25, 0), one bin each
+    assert cb.ece(y, p, multiclass="classwise", n_bins=1) == pytest.approx(
+        ((0.5 + 0.75) / 2 + (0.25 + 0.5) / 2 + 0.25) / 3
+    )
+    # predicted 0: gap .5; predicted 1: gap -.5
+    assert cb.ece(y, p, multiclass="top_label") == 0.5
+    assert cb.ece(y, p, multiclass=1, n_bins=1) == 0.375
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "max"])
+@pytest.mark.parametrize("weights", [None, W])
+@pytest.mark.parametrize("strategy", ["uniform", "quantile"])
+def test_reductions_are_binary_problems_combined(norm, weights, strategy):
+    options = {"norm": norm, "strategy": strategy, "n_bins": 8}
+
+    def binary(rows, p, y):
+        w = None if weights is None else weights[rows]
+        return cb.ece(y[rows], p[rows], sample_weight=w, **options)
+
+    everything = np.arange(N)
+    mass = np.ones(N) if weights is None else weights
+    each = np.array([binary(everything, P[:, c], Y == c) for c in range(C)])
+    top, predicted = P.max(axis=1), P.argmax(axis=1)
+    groups = [np.flatnonzero(predicted == c) for c in range(C)]
+    within = np.array([binary(g, top, predicted == Y) for g in groups])
+    share = np.array([mass[g].sum() for g in groups]) / mass.sum()
+    combine = {
+        "l1": lambda v, s: v @ s,
+        "l2": lambda v, s: np.sqrt(v**2 @ s),
+        "max": lambda v, s: v.max(),
+    }[norm]
+
+    def measured(reduction):
+        return cb.ece(Y, P, multiclass=reduction, sample_weight=weights, **options)
+
+    assert measured("classwise") == pytest.approx(combine(each, np.full(C, 1 / C)), abs=1e-14)
+    assert measured("top_label") == pytest.approx(combine(within, share), abs=1e-14)
+    assert measured("confidence") == pytest.approx(
+        binary(everything, top, predicted == Y), abs=1e-14
+    )
+    assert measured(None) == measured("confidence")
+    assert measured(2) == pytest.approx(each[2], abs=1e-14)
+
+
+def test_labels_name_the_columns():
+    names = ["e", "d", "c", "b", "a"]
+    y = np.array(names)[Y]
+    for reduction in ("confidence", "classwise", "top_label"):
+        named = cb.ece(y, P, labels=names, multiclass=reduction)
+        assert named == cb.ece(Y, P, multiclass=reduction)
+    assert cb.ece(y, P, labels=names, multiclass="d") == cb.ece(Y, P, multiclass=1)
+    numbers = [10, 20, 30, 40, 50]
+    assert cb.ece(np.array(numbers)[Y], P, labels=numbers) == cb.ece(Y, P)
+
+
+def test_soft_outcomes():
+    hard = np.eye(C)[Y]
+    for reduction in ("confidence", "classwise", "top_label", 3):
+        assert cb.ece(hard, P, multiclass=reduction) == pytest.approx(
+            cb.ece(Y, P, multiclass=reduction), abs=1e-14
+        )
+        assert cb.ece(P, P, multiclass=reduction) == 0.0
+
+
+def test_ties_in_argmax_go_to_the_first_column():
+    assert cb.ece([0], [[0.5, 0.5, 0.0]]) == 0.5
+    assert cb.ece([1], [[0.5, 0.5, 0.0]], multiclass="confidence") == 0.5
+    assert cb.bin_table([0], [[0.5, 0.5, 0.0]]).mean_true[7] == 1.0
+
+
+def test_two_columns_are_binary_unless_asked_otherwise():
+    p = np.column_stack([1 - P[:, 0], P[:, 0]])
+    y = (Y == 0).astype(int)
+    assert cb.ece(y, p) == cb.ece(y, P[:, 0])
+    confidence = cb.ece((p.argmax(1) == y), p.max(1))
+    assert cb.ece(y, p, multiclass="confidence") == confidence
+
+
+def test_adaptive_error_is_classwise_by_default():
+    assert cb.ace(Y, P) == cb.ece(Y, P, strategy="quantile", multiclass="classwise")
+    assert cb.ace(Y, P, multiclass="confidence") == cb.ece(Y, P, strategy="quantile")
+    assert cb.ace(Y == 1, P[:, 1]) == cb.ece(Y == 1, P[:, 1], strategy="quantile")
+
+
+def test_adaptive_error_is_that_of_nixon_with_even_bins():
+    # 400 rows in 8 bins of 50: mean over classes and bins of abs(accuracy - confidence).
+    gaps = []
+    for c in range(C):
+        order = np.argsort(P[:, c])
+        for rows in np.split(order, 8):
+            gaps.append(abs(np.mean(Y[rows] == c) - P[rows, c].mean()))
+    assert cb.ace(Y, P, n_bins=8) == pytest.approx(np.mean(gaps), abs=1e-14)
+
+
+def test_wide_tables_pass_through_tiles():
+    p = RNG.dirichlet(np.full(70, 0.1), 2100).astype(np.float32)
+    y = RNG.integers(0, 70, 2100)
+    each = [cb.ece(y == c, p[:, c]) for c in range(70)]
+    assert cb.ece(y, p, multiclass="classwise") == pytest.approx(np.mean(each), abs=1e-14)
+    fortran = np.asfortranarray(p)
+    assert cb.ece(y, fortran, multiclass="classwise") == cb.ece(y, p, multiclass="classwise")
+
+
+def test_zero_weights_leave_rows_out():
+    w = (np.arange(N) % 3 > 0).astype(float)
+    kept = w > 0
+    for reduction in ("confidence", "classwise", "top_label"):
+        whole = cb.ece(Y, P, sample_weight=w, multiclass=reduction, strategy="quantile")
+        part = cb.ece(Y[kept], P[kept], multiclass=reduction, strategy="quantile")
+        assert whole == pytest.approx(part, abs=1e-15)
+
+
+@pytest.mark.parametrize(
+    ("y", "p", "options", "sentence"),
+    [
+        (Y, P * 1.2, {}, "each row of y_prob must sum to 1|must lie in"),
+        (Y, P / 2, {}, r"each row of y_prob must sum to 1; row 0 sums to 0.5 \(400 rows wrong\)"),
+        (Y + 1, P, {}, "class numbers 0 to 4; got 5 at index"),
+        (Y + 0.5, P, {}, "class numbers 0 to 4"),
+        (Y.astype(str), P, {}, "name the 5 columns of y_prob in order with labels="),
+        (Y, P, {"labels": [0, 1, 2]}, "labels must name the 5 columns of y_prob, each once"),
+        (Y, P, {"labels": [0, 1, 2, 3, 3]}, "each once"),
+        (Y, P, {"labels": [1, 2, 3, 4, 5]}, "got 0 at index .* not among the 5 labels"),
+        (Y, P, {"multiclass": "cat"}, "'confidence', 'classwise', 'top_label' or a class label"),
+        (Y, P, {"multiclass": 5}, "got 5, which names no column"),
+        (Y, P, {"pos_label": 1}, "pos_label is for binary problems; y_prob has 5 columns"),
+        (np.eye(4)[Y % 4], P, {}, "soft y_true must have the columns of y_prob; got 4 and 5"),
+        (Y[:5], P, {}, "same number of rows; got 5 and 400"),
+        (Y, np.where(P == P[7, 3], 2.0, P), {}, "got 2.0 at row 7, column 3"),
+    ],
+)
+def test_bad_class_input(y, p, options, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        cb.ece(y, p, **options)
+
+
+@pytest.mark.parametrize("reduction", ["classwise", "top_label"])
+def test_tables_take_one_problem(reduction):
+    with pytest.raises(cb.CalibrantError, match="stands for several problems"):
+        cb.bin_table(Y, P, multiclass=reduction)
