@@ -78,7 +78,7 @@ def _means(atoms: Atoms, layout: Layout, i: Index, n_bins: npt.ArrayLike) -> Flo
 
 def _decreases(means: FloatArray) -> npt.NDArray[np.bool_]:
     """Tell which bins lie below one before them."""
-    return (means < np.maximum.accumulate(means, axis=-1)) & (means != _EMPTY)
+    return np.asarray((means < np.maximum.accumulate(means, axis=-1)) & (means != _EMPTY))
 
 
 def _worst_pair(means: FloatArray) -> Index:

@@ -31,6 +31,13 @@ def check_choice(value: object, name: str, options: Collection[str]) -> None:
         raise CalibrantError(f"{name} must be one of {known}; got {value!r}")
 
 
+def check_positive(value: object, name: str) -> None:
+    """Refuse anything but a positive finite number."""
+    number = isinstance(value, int | float | np.integer | np.floating) and value is not True
+    if not number or not 0 < float(value) < np.inf:  # type: ignore[arg-type]
+        raise CalibrantError(f"{name} must be a positive number; got {value!r}")
+
+
 def check_not_empty(array: AnyArray, name: str) -> None:
     """Refuse an argument with no rows."""
     if array.ndim == 0:
@@ -79,6 +86,15 @@ def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
     else:
         hint = "only probabilities can be calibrated"
     _refuse(p, outside, f"{name} must lie in [0, 1]", "out of range", hint)
+
+
+def check_logits(u: AnyArray, name: str = "logits") -> None:
+    """Refuse logits that are not one number a row; infinite ones are certain predictions."""
+    check_not_empty(u, name)
+    if u.ndim != 1:
+        raise CalibrantError(f"{name} must have shape (n,); got {u.shape}")
+    if np.isnan(u).any():
+        _refuse(u, np.isnan(u), f"{name} must be numbers", "nan", "remove or fill such rows")
 
 
 def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:

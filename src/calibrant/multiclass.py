@@ -90,7 +90,8 @@ class ClassTable:
     def confidence(self) -> Sample:
         """Return the problem "is the predicted class right?"."""
         predicted = self.prob.argmax(axis=1)
-        return Sample(self._correct(predicted), _pick(self.prob, predicted), self.w)
+        top = _pick(self.prob, predicted)
+        return Sample(self._correct(predicted), top, self.w, lowest=1 / self.n_classes)
 
     def top_label(self) -> Reduction:
         """Return the confidence problem within each predicted class, shared by weight."""
@@ -265,7 +266,7 @@ def _checked_soft(y: AnyArray, n_classes: int) -> AnyArray:
 
 def _rows(sample: Sample, rows: Index) -> Sample:
     w = None if sample.w is None else sample.w[rows]
-    return Sample(sample.y[rows], sample.p[rows], w)
+    return Sample(sample.y[rows], sample.p[rows], w, sample.lowest)
 
 
 def _pick(table: AnyArray, column: Index) -> AnyArray:

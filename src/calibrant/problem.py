@@ -44,6 +44,8 @@ class Atoms:
         How many rows have each score.
     weight
         Their total weight.
+    weight_squared
+        Their sum of w^2, which the noise of weighted sums depends on.
     true
         Their sum of w y.
     residual
@@ -53,6 +55,7 @@ class Atoms:
     score: FloatArray
     rows: FloatArray
     weight: FloatArray
+    weight_squared: FloatArray
     true: FloatArray
     residual: FloatArray
 
@@ -69,6 +72,10 @@ class Problem(Protocol):
         """The total weight W."""
 
     @property
+    def lowest(self) -> float:
+        """The least score that could be: 1/C for the top class of C, else 0."""
+
+    @property
     def is_weighted(self) -> bool:
         """Whether rows carry weights of their own."""
 
@@ -79,6 +86,13 @@ class Problem(Protocol):
     @property
     def atoms(self) -> Atoms:
         """The rows pooled by score."""
+
+    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
+        """Return the cosine coefficients of each quantity's measure on [0, 1].
+
+        One row a quantity: a_k = sum of v cos(pi k p) over the rows, for every k that smoothing
+        at `scale` leaves alive (see :mod:`calibrant.cosine`).
+        """
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""

@@ -63,6 +63,48 @@ class BinTable(Result):
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(Result):
+    """The outcome to expect at each score.
+
+    Attributes
+    ----------
+    x
+        Scores, increasing.
+    y
+        The outcome to expect there; nan where there are next to no scores.
+    density
+        The density of scores at x (for "isotonic" the share of weight at x).
+    lower, upper
+        The band around y; nan where none was asked for.
+    bandwidth
+        The scale of smoothing; nan for methods without one.
+    area
+        The integral of abs(y - x) times the density; for "binned" and "isotonic" the sum of
+        abs(y - x) times the share of weight.
+    method
+        "smooth", "density", "binned" or "isotonic".
+    """
+
+    x: FloatArray
+    y: FloatArray
+    density: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    bandwidth: float
+    area: float
+    method: str
+
+    @property
+    def area_bound(self) -> float:
+        """How far `area` can be from smECE at this bandwidth: sqrt(2/pi) s (000, Lemma 10)."""
+        return float(np.sqrt(2 / np.pi) * self.bandwidth)
+
+    def __repr__(self) -> str:
+        scale = "" if np.isnan(self.bandwidth) else f", bandwidth={self.bandwidth:.4g}"
+        return f"Curve(method={self.method!r}, {len(self.x)} points{scale}, area={self.area:.4g})"
+
+
 @dataclass(frozen=True)
 class ScoreDecomposition(Result):
     """A mean score split into what calibration costs, what discrimination gains, and the rest.
@@ -76,7 +118,150 @@ class ScoreDecomposition(Result):
     uncertainty: float
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class LipschitzWitness(Result):
+    """A function v that attains the weak calibration error, at every distinct score.
+
+    Attributes
+    ----------
+    score
+        The distinct scores, increasing.
+    value
+        v at each score: 1-Lipschitz and within [-1, 1].
+    residual
+        Sum of w (y - p) / W at each score.
+    error
+        The weak calibration error, the sum of value * residual.
+    """
+
+    score: FloatArray
+    value: FloatArray
+    residual: FloatArray
+    error: float
+
+    def __repr__(self) -> str:
+        span = f"{len(self.score)} scores from {self.score[0]:.6g} to {self.score[-1]:.6g}"
+        return f"LipschitzWitness(error={self.error:.6g}, {span})"
+
+
+@dataclass(frozen=True, repr=False)
+class DistanceBounds(Result):
+    """Bounds on the distance to calibration of a sample."""
+
+    lower: float
+    upper: float
+
+    def __repr__(self) -> str:
+        return f"DistanceBounds({self.lower:.6g} <= distance <= {self.upper:.6g})"
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()
     return value
+
+
+@dataclass(frozen=True, repr=False)
+class TestResult(Result):
+    """A test of calibration: how far something strays from 0, and how surprising that is.
+
+    Attributes
+    ----------
+    statistic
+        How far, in units of probability.
+    normalized
+        The statistic in units of `sigma`.
+    p_value
+        Chance of a statistic at least as large under the null hypothesis; never 0.
+    sigma
+        The standard deviation by which the statistic is judged.
+    n
+        How many rows were tested.
+    test
+        What was tested, in a few words.
+    method
+        "asymptotic" or "monte_carlo": where the P-value comes from.
+    """
+
+    statistic: float
+    normalized: float
+    p_value: float
+    sigma: float
+    n: int
+    test: str
+    method: str
+
+    # Its name makes pytest take it for a class of tests wherever it is imported.
+    __test__ = False
+
+    def __repr__(self) -> str:
+        return (
+            f"TestResult({self.test}: {self.statistic:.4g} = {self.normalized:.4g} sigma, "
+            f"p = {self.p_value:.3g}, n = {self.n}, {self.method})"
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class SlopeTestResult(Result):
+    """A logistic recalibration, logit P(y = 1) = intercept + slope logit(p), and its test.
+
+    Attributes
+    ----------
+    intercept, slope
+        The fitted coefficients; 0 and 1 for calibrated predictions.
+    intercept_error, slope_error
+        Their standard errors.
+    statistic
+        Squared distance of the coefficients from (0, 1) in units of their covariance.
+    p_value
+        Chance of a larger statistic under perfect calibration: chi-squared with 2 degrees of
+        freedom, never 0.
+    n
+        How many rows were tested.
+    """
+
+    intercept: float
+    slope: float
+    intercept_error: float
+    slope_error: float
+    statistic: float
+    p_value: float
+    n: int
+
+    def __repr__(self) -> str:
+        return (
+            f"SlopeTestResult(slope {self.slope:.4g} +- {self.slope_error:.2g}, "
+            f"intercept {self.intercept:.4g} +- {self.intercept_error:.2g}, "
+            f"p = {self.p_value:.3g}, n = {self.n})"
+        )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CumulativeCurve(Result):
+    """Cumulative deviation of outcomes over increasing scores; level where all is well.
+
+    The slope between two points is the mean deviation over the scores between them.
+
+    Attributes
+    ----------
+    fraction
+        Share of the weight passed, from 0 to 1.
+    score
+        The score reached; the first, at fraction 0, is the lowest.
+    deviation
+        The sum of w (y - p) so far, over the total weight, from 0.
+    sigma
+        Standard deviation of the last deviation where all is well; nan for soft labels.
+    """
+
+    fraction: FloatArray
+    score: FloatArray
+    deviation: FloatArray
+    sigma: float
+
+    def __repr__(self) -> str:
+        return (
+            f"CumulativeCurve({len(self.score) - 1} scores, deviation from "
+            f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}, "
+            f"sigma = {self.sigma:.4g})"
+        )

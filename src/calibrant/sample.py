@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import checks
+from calibrant import checks, cosine
 from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.problem import Assignment, Atoms, Block, Quantity
@@ -40,11 +40,14 @@ class Sample:
         Predictions in [0, 1], shape (n,), any real dtype.
     w
         Positive weights, or None when every row counts once.
+    lowest
+        The least score that could be: 1/C for the top class of C, else 0.
     """
 
     y: AnyArray
     p: AnyArray
     w: AnyArray | None = None
+    lowest: float = 0.0
 
     @classmethod
     def read(
@@ -89,10 +92,10 @@ class Sample:
         """Whether any outcome lies strictly between 0 and 1."""
         return self.y.dtype.kind == "f" and bool(np.any((self.y != 0) & (self.y != 1)))
 
-    def blocks(self) -> Iterator[Block]:
-        """Yield the rows as float64 (p, y, w) blocks that fit in cache."""
-        for start in range(0, self.n, BLOCK_ROWS):
-            rows = slice(start, start + BLOCK_ROWS)
+    def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
+        """Yield the rows as float64 (p, y, w) blocks, small enough for the cache by default."""
+        for start in range(0, self.n, n_rows):
+            rows = slice(start, start + n_rows)
             w = None if self.w is None else _float64(self.w[rows])
             yield _float64(self.p[rows]), _float64(self.y[rows]), w
 
@@ -114,6 +117,16 @@ class Sample:
                 for total, value in zip(sums, values, strict=True):
                     total += np.bincount(place, _times(value, share), minlength=len(total))
         return np.asarray(sums.reshape(len(quantities), _LANES, -1).sum(axis=1))
+
+    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
+        """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
+        n_cells, order = cosine.resolution(self.n, scale)
+        blocks = (
+            (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
+            for p, y, w in self.blocks(max(BLOCK_ROWS, 2 * n_cells))
+        )
+        moments = cosine.gather(blocks, len(quantities), n_cells, order)
+        return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))
 
     @cached_property
     def atoms(self) -> Atoms:
@@ -188,6 +201,10 @@ def _per_row(
     return value if w is None else w * value
 
 
+def _filled(value: FloatArray | None, p: FloatArray) -> FloatArray:
+    return np.ones(len(p)) if value is None else value
+
+
 def _times(value: FloatArray | None, share: FloatArray | None) -> FloatArray | None:
     if value is None or share is None:
         return share if value is None else value
@@ -217,7 +234,7 @@ def _pool_counts(y: AnyArray, p: AnyArray) -> Atoms:
     ones = np.concatenate(([0], np.cumsum(outcome, dtype=np.int64)))
     rows = (ends - starts).astype(np.float64)
     true = (ones[ends] - ones[starts]).astype(np.float64)
-    return Atoms(score, rows, rows, true, true - rows * score)
+    return Atoms(score, rows, rows, rows, true, true - rows * score)
 
 
 def _pool_weights(sample: Sample) -> Atoms:
@@ -228,8 +245,8 @@ def _pool_weights(sample: Sample) -> Atoms:
     p += 0.0  # turns -0.0 into 0.0
     starts = _starts(p)
     rows = np.diff(np.append(starts, len(p))).astype(np.float64)
-    weight, true, residual = (np.add.reduceat(v, starts) for v in (w, w * y, w * (y - p)))
-    return Atoms(p[starts], rows, weight, true, residual)
+    sums = (np.add.reduceat(v, starts) for v in (w, w * w, w * y, w * (y - p)))
+    return Atoms(p[starts], rows, *sums)
 
 
 def _starts(ordered: AnyArray) -> Any:

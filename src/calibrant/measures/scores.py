@@ -13,8 +13,9 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
+from calibrant.isotonic import isotonic_fit
 from calibrant.multiclass import ClassTable, one_problem, read_table, reduce_table
-from calibrant.problem import Block, Problem
+from calibrant.problem import Block
 from calibrant.results import ScoreDecomposition
 from calibrant.sample import Sample
 
@@ -159,9 +160,11 @@ def score_decomposition(
     loss = _squared_error if score == "brier" else _cross_entropy
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     p, y, w = problem.columns()
+    atoms = problem.atoms
+    recalibrated_p = isotonic_fit(atoms)[np.searchsorted(atoms.score, p)]
     mean = np.full_like(p, np.average(y, weights=w))
     actual, recalibrated, constant = (
-        float(np.average(loss(q, y), weights=w)) for q in (p, _isotonic(problem, p), mean)
+        float(np.average(loss(q, y), weights=w)) for q in (p, recalibrated_p, mean)
     )
     return ScoreDecomposition(
         score=actual,
@@ -199,12 +202,3 @@ def _cross_entropy(p: FloatArray, y: FloatArray) -> FloatArray:
     if p.ndim == 2:
         return np.asarray(-xlogy(y, p))
     return np.asarray(-(xlogy(y, p) + xlog1py(1 - y, -p)))
-
-
-def _isotonic(problem: Problem, p: FloatArray) -> FloatArray:
-    """Return the isotonic regression of outcomes on predictions, at each row."""
-    from scipy.optimize import isotonic_regression
-
-    atoms = problem.atoms
-    fit = isotonic_regression(atoms.true / atoms.weight, weights=atoms.weight)
-    return fit.x[np.searchsorted(atoms.score, p)]

@@ -1,0 +1,1 @@
+"""Curves as data: what to expect at each score, and where the cumulative deviation goes."""

@@ -1,0 +1,137 @@
+"""Kernel estimates of the density of scores and of the outcome given the score.
+
+With one kernel K_h for both, mirrored at the ends of the domain:
+
+    f(t) = (1/W) sum_i w_i K_h(t, p_i),    g(t) = (1/W) sum_i w_i y_i K_h(t, p_i)
+
+so that P(y = 1 | t) = g / f by Bayes' rule. The error is the integral of abs(g - t f).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant import cosine
+from calibrant.arrays import FloatArray
+from calibrant.errors import CalibrantError
+from calibrant.kernels import GAUSSIAN, Kernel
+from calibrant.problem import Problem
+
+Bandwidth = float | Literal["silverman"]
+
+# A bandwidth for scores that do not vary at all.
+_FALLBACK = 0.01
+# Enough to draw the estimates, however wide the kernel.
+_LEAST_POINTS = 512
+# Of the height that one row of mean weight would have: below it nothing is known of the outcome.
+_NIL = 1e-3
+
+
+@dataclass(frozen=True, eq=False)
+class Densities:
+    """Densities of scores, and of scores weighted by their outcomes, on a grid.
+
+    Attributes
+    ----------
+    t
+        The grid, uniform over the domain.
+    weight, true
+        f and g of the module's docstring.
+    nil
+        Where there are too few scores to speak of: less than a thousandth of one row.
+    bandwidth
+        The scale of the kernel.
+    """
+
+    t: FloatArray
+    weight: FloatArray
+    true: FloatArray
+    nil: npt.NDArray[np.bool_]
+    bandwidth: float
+
+    @property
+    def error(self) -> float:
+        """The integral of abs(g - t f)."""
+        residual = self.true - self.t * self.weight
+        return float(cosine.abs_mean_of_samples(residual)) * float(self.t[-1] - self.t[0])
+
+
+@dataclass(frozen=True)
+class DensityError:
+    """The integral of f(t) abs(P(y = 1 | t) - t), by kernel estimates."""
+
+    bandwidth: Bandwidth = "silverman"
+    kernel: Kernel = GAUSSIAN
+    bounds: tuple[float, float] | None = None
+
+    def densities(self, problem: Problem) -> Densities:
+        """Return the estimates themselves."""
+        width = silverman(problem) if isinstance(self.bandwidth, str) else self.bandwidth
+        low, high = self.bounds or (problem.lowest, 1.0)
+        return densities(problem, width, self.kernel, low, high)
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the error of one problem."""
+        return self.densities(problem).error
+
+
+def densities(
+    problem: Problem, bandwidth: float, kernel: Kernel, low: float, high: float
+) -> Densities:
+    """Smooth a problem's scores and outcomes on [low, high]."""
+    length = high - low
+    scale = bandwidth / length
+    fine = scale / kernel.roughness
+    if fine < cosine.FINEST_SCALE:
+        least = cosine.FINEST_SCALE * kernel.roughness * length
+        raise CalibrantError(f"bandwidth must be at least {least:.2g}; got {bandwidth!r}")
+    if (low, high) == (0.0, 1.0):
+        a = problem.spectrum(fine, "weight", "true")
+    else:
+        p, y, w = problem.columns()
+        _check_inside(p, low, high)
+        a = cosine.spectrum(np.clip((p - low) / length, 0.0, 1.0), [w, w * y], fine)
+    n_points = max(cosine.grid_points(scale, a.shape[-1] - 1), _LEAST_POINTS)
+    b = cosine.damped(a, scale, kernel.multiplier) / (problem.weight * length)
+    weight, true = cosine.values(b, n_points)
+    t = low + length * np.arange(n_points + 1) / n_points
+    nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)
+    return Densities(t, weight, true, nil, bandwidth)
+
+
+def silverman(problem: Problem) -> float:
+    """Return 0.9 min(standard deviation, interquartile range / 1.34) n^(-1/5).
+
+    n counts rows; the spread is weighted. Where the interquartile range is 0 the standard
+    deviation stands alone, and 0.01 stands for both where scores do not vary at all.
+    """
+    p, _, w = problem.columns()
+    mean = np.average(p, weights=w)
+    deviation = float(np.sqrt(np.average((p - mean) ** 2, weights=w)))
+    if problem.n > 1:
+        deviation *= np.sqrt(problem.n / (problem.n - 1))
+    quartiles = _weighted_quantiles(problem, np.array([0.25, 0.75]))
+    spread = float(np.diff(quartiles)[0]) / 1.34
+    size = min(deviation, spread) if spread > 0 else deviation
+    return _FALLBACK if size <= 1e-12 else 0.9 * size * problem.n ** (-1 / 5)
+
+
+def _weighted_quantiles(problem: Problem, q: FloatArray) -> FloatArray:
+    """Return the scores at which the weight reaches shares q, linear between rows' middles."""
+    atoms = problem.atoms
+    middle = np.cumsum(atoms.weight) - atoms.weight / 2
+    return np.interp(q * problem.weight, middle, atoms.score)
+
+
+def _check_inside(p: FloatArray, low: float, high: float) -> None:
+    # Class probabilities that sum to 1 up to rounding can have a maximum just below 1/C.
+    slack = 1e-6
+    if p.min() < low - slack or p.max() > high + slack:
+        wrong = float(p.min() if p.min() < low - slack else p.max())
+        raise CalibrantError(
+            f"bounds must enclose every score; got ({low:g}, {high:g}) and {wrong:g}"
+        )

@@ -1,0 +1,150 @@
+"""The smooth family against direct sums and numerical integration."""
+
+import numpy as np
+import pytest
+
+from calibrant import CalibrantError
+from calibrant.measures.density import density_ece
+from calibrant.measures.logit import logit_smoothed_ece
+from calibrant.measures.smooth import smooth_ece
+from tests.twins import smooth as twin
+
+# Every shape that could trip the cells, the series or the search.
+SHAPES = {
+    "uniform": lambda rng, n: rng.random(n),
+    "one point": lambda rng, n: np.full(n, 0.3),
+    "at 0": lambda rng, n: np.zeros(n),
+    "at 1": lambda rng, n: np.ones(n),
+    "both ends": lambda rng, n: rng.integers(0, 2, n).astype(float),
+    "two points": lambda rng, n: rng.choice([0.42, 0.43], n),
+    "tenths": lambda rng, n: rng.integers(0, 11, n) / 10,
+    "confident": lambda rng, n: 1 - 0.05 * rng.random(n) ** 3,
+    "near 0": lambda rng, n: rng.random(n) ** 5,
+    "cell edges": lambda rng, n: rng.integers(0, 65, n) / 64,
+}
+
+
+def sample(shape, n, seed, soft=False):
+    rng = np.random.default_rng([seed, n, len(shape)])
+    p = SHAPES[shape](rng, n)
+    y = rng.random(n) if soft else (rng.random(n) < p**1.5).astype(float)
+    return y, p, rng.integers(1, 4, n).astype(float)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("n", [1, 2, 7, 90])
+@pytest.mark.parametrize("soft", [False, True])
+def test_fixed_point(shape, n, soft):
+    if soft and shape == "both ends":
+        pytest.skip("soft labels with forecasts of 0 and 1 look like swapped arguments")
+    y, p, w = sample(shape, n, 1, soft)
+    assert smooth_ece(y, p) == pytest.approx(twin.smooth_fixed_point(y, p), abs=1e-9)
+    assert smooth_ece(y, p, sample_weight=w) == pytest.approx(
+        twin.smooth_fixed_point(y, p, w), abs=1e-9
+    )
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("s", [0.004, 0.03, 0.2, 1.0, 7.0])
+def test_given_bandwidth(shape, s):
+    y, p, w = sample(shape, 90, 2)
+    value = smooth_ece(y, p, sample_weight=w, bandwidth=s)
+    assert value == pytest.approx(twin.smooth_error(y, p, w, s), abs=1e-10)
+
+
+@pytest.mark.parametrize("order", ["few rows", "many rows"])
+@pytest.mark.parametrize("shape", ["uniform", "tenths", "confident", "near 0"])
+def test_both_ways_of_gathering_rows(monkeypatch, order, shape):
+    from calibrant import cosine
+
+    monkeypatch.setattr(cosine, "_MANY_ROWS", 1 if order == "many rows" else 10**9)
+    y, p, w = sample(shape, 80, 3)
+    value = smooth_ece(y, p, sample_weight=w)
+    assert value == pytest.approx(twin.smooth_fixed_point(y, p, w), abs=1e-9)
+
+
+def test_tiny_bandwidths_are_exact_where_scores_are_apart_and_refused_elsewhere():
+    y, p = [1, 0, 1], [0.1, 0.2, 0.3]
+    expected = (0.9 + 0.2 + 0.7) / 3
+    assert smooth_ece(y, p, bandwidth=1e-9) == pytest.approx(expected, abs=1e-15)
+    with pytest.raises(CalibrantError, match="bandwidth must be at least 7.6e-06"):
+        smooth_ece(y, [0.1, 0.1 + 1e-9, 0.3], bandwidth=1e-9)
+
+
+@pytest.mark.parametrize("n", [3, 40])
+def test_tiny_fixed_points_are_exact_where_scores_are_apart(n):
+    p = np.arange(1, n + 1) / (n + 1)
+    y = p + np.random.default_rng(n).uniform(-1, 1, n) * 1e-7
+    assert smooth_ece(y, p) == pytest.approx(np.mean(np.abs(y - p)), rel=1e-9)
+
+
+def test_fixed_points_below_the_finest_scale():
+    # Two rows that nearly cancel: 1e-7 each, 1e-8 apart.
+    value = smooth_ece([0.5 + 1e-7, 0.5 - 9e-8], [0.5, 0.5 + 1e-8])
+    assert 0 <= value < 1e-7
+
+
+@pytest.mark.parametrize("shape", ["uniform", "confident", "tenths", "both ends"])
+@pytest.mark.parametrize("bandwidth", [None, 0.05, 1.5])
+def test_logit_scale(shape, bandwidth):
+    y, p, w = sample(shape, 80, 4)
+    r = w * (y - p) / w.sum()
+    inside = (p > 0) & (p < 1)
+    beyond = abs(r[p == 0].sum()) + abs(r[p == 1].sum())
+
+    def error(s):
+        if not inside.any():
+            return beyond
+        return beyond + twin.line_error(np.log(p / (1 - p))[inside], r[inside], s)
+
+    with np.errstate(divide="ignore"):
+        value = smooth_ece(y, p, sample_weight=w, scale="logit", bandwidth=bandwidth)
+        assert value == pytest.approx(error(bandwidth or value), abs=1e-9)
+
+
+def test_any_increasing_scale():
+    y, p, _ = sample("uniform", 70, 5)
+    value = smooth_ece(y, p, scale=lambda q: 3 * q - 1, bandwidth=0.3)
+    assert value == pytest.approx(twin.line_error(3 * p - 1, (y - p) / 70, 0.3), abs=1e-10)
+    for bad in (lambda q: -q, lambda q: q * np.nan, lambda q: 1.0, lambda q: q**0):
+        with pytest.raises(CalibrantError, match="strictly increasing"):
+            smooth_ece(y, p, scale=bad)
+
+
+@pytest.mark.parametrize("sigma", [0.05, 0.4, 3.0])
+@pytest.mark.parametrize("soft", [False, True])
+def test_logit_smoothed(sigma, soft):
+    y, p, w = sample("near 0", 100, 6, soft)
+    u = np.log(p / (1 - p))
+    exact = twin.logit_smoothed_error(u, y, w / w.sum(), sigma)
+    assert logit_smoothed_ece(y, p, sample_weight=w, sigma=sigma) == pytest.approx(exact, abs=1e-9)
+    by_logits = logit_smoothed_ece(y, logits=u, sample_weight=w, sigma=sigma)
+    assert by_logits == pytest.approx(exact, abs=1e-9)
+
+
+@pytest.mark.parametrize("shape", ["uniform", "tenths", "both ends", "one point"])
+@pytest.mark.parametrize("sigma", [0.1, 2.0])
+def test_uniform_noise_is_exact(shape, sigma):
+    y, p, w = sample(shape, 50, 7)
+    inside = (p > 0) & (p < 1)
+    share = w / w.sum()
+    beyond = (share * y)[p == 0].sum() + (share * (1 - y))[p == 1].sum()
+    expected = beyond
+    if inside.any():
+        u = np.log(p[inside] / (1 - p[inside]))
+        expected += twin.uniform_logit_smoothed_error(u, y[inside], share[inside], sigma)
+    value = logit_smoothed_ece(y, p, sample_weight=w, sigma=sigma, noise="uniform")
+    assert value == pytest.approx(expected, abs=1e-10)
+
+
+@pytest.mark.parametrize("kernel", ["gaussian", "triweight"])
+@pytest.mark.parametrize("h", [0.02, 0.1, 0.8])
+@pytest.mark.parametrize("bounds", [(0.0, 1.0), (0.25, 1.0)])
+@pytest.mark.parametrize("shape", ["uniform", "tenths", "confident"])
+def test_density(kernel, h, bounds, shape):
+    y, p, w = sample(shape, 60, 8)
+    p = np.maximum(p, bounds[0])
+    exact = twin.density_error(y, p, w, h, kernel, *bounds)
+    value = density_ece(y, p, sample_weight=w, bandwidth=h, kernel=kernel, bounds=bounds)
+    # The triweight's transform falls slowly; what is cut off is below 1e-6.
+    assert value == pytest.approx(exact, abs=1e-9 if kernel == "gaussian" else 1e-6)
