@@ -9,16 +9,52 @@ from typing import TYPE_CHECKING, Any
 from calibrant._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to _ROOMS
+    from calibrant.curves.cumulative import cumulative_curve
+    from calibrant.curves.reliability import local_calibration_error, reliability_curve
     from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
     from calibrant.measures.binned import ace, bin_table, ece, mce, soft_label_ece
+    from calibrant.measures.cumulative import ecce_mad, ecce_r
+    from calibrant.measures.density import density_ece
+    from calibrant.measures.logit import logit_smoothed_ece
     from calibrant.measures.scores import brier_score, log_score, score_decomposition
-    from calibrant.results import BinTable, ScoreDecomposition
+    from calibrant.measures.smooth import smooth_ece
+    from calibrant.results import BinTable, Curve, ScoreDecomposition
 
 _ROOMS = {
-    "errors": ("CalibrantError", "MissingDependencyError", "SketchError"),
-    "measures.binned": ("ace", "bin_table", "ece", "mce", "soft_label_ece"),
-    "measures.scores": ("brier_score", "log_score", "score_decomposition"),
-    "results": ("BinTable", "ScoreDecomposition"),
+    "curves.cumulative": ("cumulative_curve",),
+    "curves.reliability": (
+        "local_calibration_error",
+        "reliability_curve",
+    ),
+    "errors": (
+        "CalibrantError",
+        "MissingDependencyError",
+        "SketchError",
+    ),
+    "measures.binned": (
+        "ace",
+        "bin_table",
+        "ece",
+        "mce",
+        "soft_label_ece",
+    ),
+    "measures.cumulative": (
+        "ecce_mad",
+        "ecce_r",
+    ),
+    "measures.density": ("density_ece",),
+    "measures.logit": ("logit_smoothed_ece",),
+    "measures.scores": (
+        "brier_score",
+        "log_score",
+        "score_decomposition",
+    ),
+    "measures.smooth": ("smooth_ece",),
+    "results": (
+        "BinTable",
+        "Curve",
+        "ScoreDecomposition",
+    ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 _SUBMODULES = ("datasets",)
@@ -26,6 +62,7 @@ _SUBMODULES = ("datasets",)
 __all__ = [
     "BinTable",
     "CalibrantError",
+    "Curve",
     "MissingDependencyError",
     "ScoreDecomposition",
     "SketchError",
@@ -33,11 +70,19 @@ __all__ = [
     "ace",
     "bin_table",
     "brier_score",
+    "cumulative_curve",
     "datasets",
+    "density_ece",
+    "ecce_mad",
+    "ecce_r",
     "ece",
+    "local_calibration_error",
     "log_score",
+    "logit_smoothed_ece",
     "mce",
+    "reliability_curve",
     "score_decomposition",
+    "smooth_ece",
     "soft_label_ece",
 ]
 

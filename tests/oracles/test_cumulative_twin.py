@@ -1,0 +1,91 @@
+"""Cumulative errors, curves and P-values against their slow twin."""
+
+import math
+
+import numpy as np
+import pytest
+
+from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
+from calibrant.inference.cumulative import cumulative_test, subpopulation_test
+from calibrant.measures.cumulative import ecce_mad, ecce_r
+from tests.twins import cumulative as twin
+
+KINDS = ["continuous", "tenths", "confident", "ends", "one value"]
+
+
+def scores(kind, n, rng):
+    return {
+        "continuous": lambda: rng.random(n),
+        "tenths": lambda: rng.integers(0, 11, n) / 10,
+        "confident": lambda: 1 - rng.random(n) ** 6 * 1e-3,
+        "ends": lambda: rng.choice([0.0, 1.0, 0.5], n),
+        "one value": lambda: np.full(n, 0.29),
+    }[kind]()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("soft", [False, True])
+def test_errors_and_curve(kind, weights, soft):
+    rng = np.random.default_rng([len(kind), weights, soft])
+    p = scores(kind, 60, rng)
+    y = rng.random(60) if soft else (rng.random(60) < p**2).astype(float)
+    w = rng.exponential(1, 60) if weights else None
+    rows = y.tolist(), p.tolist(), None if w is None else w.tolist()
+    assert ecce_mad(y, p, sample_weight=w) == pytest.approx(float(twin.mad(*rows)), abs=1e-15)
+    assert ecce_r(y, p, sample_weight=w) == pytest.approx(float(twin.span(*rows)), abs=1e-15)
+    assert twin.span(*rows) == twin.largest_interval(*rows)
+    curve = cumulative_curve(y, p, sample_weight=w)
+    np.testing.assert_allclose(curve.deviation, [float(c) for c in twin.walk(*rows)], atol=1e-15)
+    np.testing.assert_array_equal(curve.score[1:], np.unique(p))
+    if not soft:
+        assert curve.sigma == pytest.approx(twin.sigma(*rows[1:]), rel=1e-14)
+        normalized = ecce_r(y, p, sample_weight=w, normalize=True)
+        assert normalized == pytest.approx(float(twin.span(*rows)) / curve.sigma, rel=1e-13)
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("kind", ["continuous", "tenths"])
+@pytest.mark.parametrize("statistic", ["max", "range"])
+def test_simulated_p_values_against_all_outcomes(kind, weights, statistic):
+    rng = np.random.default_rng([len(kind), weights])
+    p = rng.random(9) if kind == "continuous" else rng.integers(1, 4, 9) / 10
+    w = rng.integers(1, 3, 9) / 2 if weights else None
+    y = (rng.random(9) < p).astype(int)
+    reach = twin.mad if statistic == "max" else twin.span
+    exact = twin.exact_p_value(reach, y.tolist(), p.tolist(), None if w is None else w.tolist())
+    n_resamples = 20_000
+    found = cumulative_test(
+        y, p, sample_weight=w, statistic=statistic, method="monte_carlo", n_resamples=n_resamples
+    ).p_value
+    assert found == pytest.approx(exact, abs=4.5 * math.sqrt(exact * (1 - exact) / n_resamples))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("seed", range(3))
+def test_group_walk(kind, weights, seed):
+    rng = np.random.default_rng([len(kind), weights, seed])
+    p = scores(kind, 50, rng)
+    y = (rng.random(50) < 0.5).astype(float)
+    member = rng.random(50) < (0.2, 0.5, 0.9)[seed]
+    w = rng.exponential(1, 50) if weights else None
+    rows = y.tolist(), p.tolist(), member.tolist(), None if w is None else w.tolist()
+    curve = subpopulation_curve(y, p, group=member, sample_weight=w)
+    np.testing.assert_allclose(
+        curve.deviation, [float(c) for c in twin.group_walk(*rows)], atol=1e-15
+    )
+
+
+@pytest.mark.parametrize("weights", [False, True])
+@pytest.mark.parametrize("p", [[0.25] * 3 + [0.5] * 4, [0.1, 0.2, 0.3, 0.4, 0.6, 0.7, 0.9]])
+def test_group_sigma_and_p_value_against_all_permutations(weights, p):
+    y, member = [1, 0, 1, 0, 1, 0, 0], [True, False, False, True, True, False, True]
+    w = [1.0, 2.0, 0.5, 1.5, 1.0, 3.0, 0.25] if weights else None
+    found = subpopulation_test(
+        y, p, group=member, sample_weight=w, method="monte_carlo", n_resamples=20_000
+    )
+    assert found.sigma == pytest.approx(twin.group_sigma(y, p, member, w), rel=1e-14)
+    exact = twin.group_p_value(y, p, member, w)
+    error = math.sqrt(exact * (1 - exact) / 20_000)
+    assert found.p_value == pytest.approx(exact, abs=4.5 * error + 1e-4)

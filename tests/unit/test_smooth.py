@@ -1,0 +1,195 @@
+"""Smooth measures: the published examples, large samples, words and curves."""
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant import datasets
+from tests.twins import smooth as twin
+
+
+def test_the_two_point_example_of_logit_smoothing():
+    # 004, Definition 3.1: p = sigmoid(+-0.0005), y the sign. Binned ECE jumps between 0 and 1/2
+    # with the parity of the number of bins; smoothed errors do not.
+    u = np.array([-0.0005, 0.0005])
+    p, y = 1 / (1 + np.exp(-u)), np.array([0, 1])
+    binned = [cb.ece(y, p, n_bins=b) for b in range(1, 101)]
+    assert np.allclose(binned[0::2], 0.0, atol=1e-3)
+    assert np.allclose(binned[1::2], 0.5, atol=1e-3)
+    smoothed = np.array([cb.logit_smoothed_ece(y, p, sigma=1 / b) for b in range(1, 101)])
+    assert np.all(np.abs(np.diff(smoothed[4:])) < 0.01)
+    assert smoothed[4:].max() < 0.04
+    assert cb.smooth_ece(y, p) < 0.02
+
+
+def test_small_moves_of_predictions():
+    # 000, Fig. 3: each prediction moved by at most 0.05; 20-bin ECE leaps, smECE hardly moves.
+    rng = np.random.default_rng(0)
+    centres = (np.arange(20) + 0.5) / 20
+    p = rng.choice(centres, 20_000)
+    y = (rng.random(20_000) < p).astype(float)
+    moved = np.clip(np.where(y == 1, p - 0.0251, p + 0.0251), 0, 1)
+    assert cb.ece(y, p, n_bins=20) < 0.03
+    assert cb.ece(y, moved, n_bins=20) > 0.2
+    assert abs(cb.smooth_ece(y, moved) - cb.smooth_ece(y, p)) < 0.06
+
+
+@pytest.mark.parametrize("n", [50_000, 400_000])
+def test_well_calibrated_large_samples(n):
+    # Tenths make exact sums cheap: the twin works on the eleven distinct scores.
+    rng = np.random.default_rng(n)
+    p = rng.integers(0, 11, n) / 10
+    y = (rng.random(n) < p).astype(np.int8)
+    scores = np.arange(11) / 10
+    weights = np.array([np.sum(p == s) for s in scores])
+    means = np.array([y[p == s].mean() for s in scores])
+    assert cb.smooth_ece(y, p) == pytest.approx(
+        twin.smooth_fixed_point(means, scores, weights), abs=1e-9
+    )
+
+
+def test_a_million_continuous_scores():
+    # One score a cell of 1e-4, hence the same sums from 10 000 pooled rows.
+    rng = np.random.default_rng(5)
+    n = 1_000_000
+    p = rng.random(n)
+    y = (rng.random(n) < p).astype(np.int8)
+    value = cb.smooth_ece(y, p)
+    assert 0.002 < value < 0.005
+    assert cb.smooth_ece(y, p, bandwidth=value) == pytest.approx(value, abs=1e-10)
+    order6 = _by_many_moments(y, p, value)
+    assert cb.smooth_ece(y, p, bandwidth=value) == pytest.approx(order6, abs=1e-9)
+
+
+def _by_many_moments(y, p, s):
+    from calibrant import cosine
+
+    moments = cosine.gather([(p, [(y - p) / len(p)])], 1, 1 << 14, 8)
+    return float(cosine.abs_integral(cosine.coefficients(moments, cosine.n_modes(s))[0], s))
+
+
+def test_multiclass_reductions():
+    rng = np.random.default_rng(6)
+    p = rng.dirichlet(np.ones(4), 300)
+    y = np.array([rng.choice(4, p=row) for row in p])
+    each = [cb.smooth_ece(y == c, p[:, c]) for c in range(4)]
+    assert cb.smooth_ece(y, p, multiclass="classwise") == pytest.approx(np.mean(each))
+    confidence = cb.smooth_ece(p.argmax(1) == y, p.max(1))
+    assert cb.smooth_ece(y, p) == pytest.approx(confidence, abs=1e-15)
+    assert cb.logit_smoothed_ece(y, p) == pytest.approx(
+        cb.logit_smoothed_ece(p.argmax(1) == y, p.max(1)), abs=1e-15
+    )
+    # The confidence of four classes lives in [1/4, 1].
+    mirrored = cb.density_ece(p.argmax(1) == y, p.max(1), bounds=(0.25, 1))
+    assert cb.density_ece(y, p) == pytest.approx(mirrored, abs=1e-12)
+    assert cb.density_ece(y, p, bounds=(0, 1)) != pytest.approx(mirrored, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("call", "sentence"),
+    [
+        (lambda y, p: cb.smooth_ece(y, p, bandwidth=0), "bandwidth must be a positive number"),
+        (lambda y, p: cb.smooth_ece(y, p, bandwidth="auto"), "bandwidth must be a positive"),
+        (lambda y, p: cb.smooth_ece(y, p, scale="log"), "scale must be one of 'probability'"),
+        (lambda y, p: cb.density_ece(y, p, bandwidth="scott"), "bandwidth must be one of"),
+        (lambda y, p: cb.density_ece(y, p, bandwidth=-1), "bandwidth must be a positive"),
+        (lambda y, p: cb.density_ece(y, p, bandwidth=1e-7), "bandwidth must be at least"),
+        (lambda y, p: cb.density_ece(y, p, kernel="box"), "kernel must be one of"),
+        (lambda y, p: cb.density_ece(y, p, bounds=(0.5, 1)), "bounds must enclose every score"),
+        (lambda y, p: cb.density_ece(y, p, bounds=(0.5,)), "bounds must be two numbers"),
+        (lambda y, p: cb.density_ece(y, p, bounds=(1, 0)), "bounds must increase within"),
+        (lambda y, p: cb.logit_smoothed_ece(y, p, sigma=0), "sigma must be a positive number"),
+        (lambda y, p: cb.logit_smoothed_ece(y, p, sigma=1e-9), "sigma must be at least"),
+        (lambda y, p: cb.logit_smoothed_ece(y, p, noise="t"), "noise must be one of"),
+        (lambda y, p: cb.logit_smoothed_ece(y, p, logits=p), "give one of the two"),
+        (lambda y, p: cb.logit_smoothed_ece(y, logits=[0.0, np.nan, 1.0]), "nan at index 1"),
+        (lambda y, p: cb.logit_smoothed_ece(y, logits=[0.0]), "same number of rows"),
+        (lambda y, p: cb.logit_smoothed_ece(y, logits=[[0.0]] * 3), r"must have shape \(n,\)"),
+        (lambda y, p: cb.reliability_curve(y, p, method="loess"), "method must be one of"),
+        (lambda y, p: cb.reliability_curve(y, p, bandwidth=0.0), "bandwidth must be a positive"),
+    ],
+)
+def test_bad_words(call, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        call([0, 1, 1], [0.2, 0.4, 0.9])
+
+
+def test_certain_predictions_on_the_logit_scale_count_their_limits():
+    y, p = [1, 0, 1, 0], [0.0, 0.0, 1.0, 1.0]
+    assert cb.logit_smoothed_ece(y, p) == 0.5
+    assert cb.smooth_ece(y, p, scale="logit") == pytest.approx(0.5)
+    assert cb.logit_smoothed_ece(y, logits=[-np.inf, -np.inf, np.inf, np.inf]) == 0.5
+    # Predictions so near 0 that their logits are hundreds away.
+    assert cb.logit_smoothed_ece([1, 0], [1e-300, 0.5]) == pytest.approx(0.75, abs=1e-3)
+
+
+def test_silverman_with_ties_weights_and_constants():
+    from calibrant.measures.density_error import silverman
+    from calibrant.sample import Sample
+
+    rng = np.random.default_rng(7)
+    p = rng.random(1000)
+    iqr = np.subtract(*np.quantile(p, [0.75, 0.25])) / 1.34
+    rule = 0.9 * min(p.std(ddof=1), iqr) * 1000**-0.2
+    assert silverman(Sample(p > 0.5, p)) == pytest.approx(rule, rel=5e-3)
+    # No spread between the quartiles: the standard deviation alone.
+    tied = np.r_[np.full(98, 0.5), 0.1, 0.9]
+    assert silverman(Sample(tied > 2, tied)) == pytest.approx(0.9 * tied.std(ddof=1) * 100**-0.2)
+    assert silverman(Sample(np.ones(5), np.full(5, 0.3))) == 0.01
+    assert silverman(Sample(np.ones(1), np.array([0.3]))) == 0.01
+
+
+@pytest.mark.parametrize("method", ["smooth", "density", "binned", "isotonic"])
+def test_curves_are_increasing_probabilities(method):
+    y, p = datasets.load_flares("DAFFS")
+    curve = cb.reliability_curve(y, p, method=method)
+    assert np.all(np.diff(curve.x) > 0)
+    known = curve.y[~np.isnan(curve.y)]
+    assert np.all((known >= 0) & (known <= 1))
+    assert np.all(curve.density >= 0)
+    assert np.all(np.isnan(curve.lower))
+    assert method in repr(curve)
+    assert curve.to_dict()["method"] == method
+
+
+def test_smooth_curve_is_kernel_regression():
+    y, p = datasets.load_rain()
+    curve = cb.reliability_curve(y, p)
+    s = cb.smooth_ece(y, p)
+    assert curve.bandwidth == s
+    for i in (0, 100, 400, 512):
+        kernel = twin.reflected_gaussian(curve.x[i], p, s)
+        assert curve.y[i] == pytest.approx(kernel @ y / kernel.sum(), abs=1e-9)
+        assert curve.density[i] == pytest.approx(kernel.mean(), abs=1e-9)
+
+
+def test_areas_are_the_measures():
+    y, p = datasets.load_flares("NOAA")
+    density = cb.reliability_curve(y, p, method="density")
+    assert density.area == pytest.approx(cb.density_ece(y, p))
+    assert cb.reliability_curve(y, p, method="binned").area == pytest.approx(cb.ece(y, p))
+    isotonic = cb.reliability_curve(y, p, method="isotonic")
+    assert np.all(np.diff(isotonic.y) >= 0)
+
+
+def test_curve_is_unknown_where_there_are_no_scores():
+    curve = cb.reliability_curve([0, 1, 1], [0.9, 0.95, 1.0], bandwidth=0.01)
+    assert np.all(np.isnan(curve.y[curve.x < 0.8]))
+    assert not np.isnan(curve.y[-1])
+    diagonal = cb.reliability_curve([0.25, 0.5], [0.25, 0.5])
+    assert diagonal.bandwidth == 1e-3
+
+
+def test_local_calibration_error_is_the_curve_less_the_score():
+    y, p = datasets.load_flares("SIDC")
+    local = cb.local_calibration_error(y, p)
+    curve = cb.reliability_curve(y, p, method="density")
+    np.testing.assert_allclose(local.y, curve.y - curve.x)
+    compact = cb.local_calibration_error(y, p, kernel="triweight", bandwidth=0.01)
+    assert np.isnan(compact.y).any()
+
+
+def test_curves_take_one_problem():
+    p = np.full((3, 3), 1 / 3)
+    with pytest.raises(cb.CalibrantError, match="stands for several problems"):
+        cb.reliability_curve([0, 1, 2], p, multiclass="classwise")

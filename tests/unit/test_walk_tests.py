@@ -1,0 +1,218 @@
+"""cumulative_test and subpopulation_test: results, refusals, edges."""
+
+import math
+
+import numpy as np
+import pytest
+
+from calibrant.errors import CalibrantError
+from calibrant.inference import null
+from calibrant.inference.cumulative import cumulative_test, subpopulation_test
+from calibrant.inference.laws import brownian_max, brownian_range
+from calibrant.inference.null import CalibratedOutcomes, DealtCounts, DealtOutcomes, simulate
+from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.group_walk import GroupCells
+from calibrant.sample import Sample
+
+Y, P = [0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75]
+
+
+@pytest.mark.parametrize(
+    ("statistic", "measure", "law"),
+    [("range", ecce_r, brownian_range), ("max", ecce_mad, brownian_max)],
+)
+def test_asymptotic_result(statistic, measure, law):
+    result = cumulative_test(Y, P, statistic=statistic)
+    assert result.statistic == measure(Y, P)
+    assert result.normalized == measure(Y, P, normalize=True)
+    assert result.sigma == pytest.approx(math.sqrt(0.859375) / 4)
+    assert result.p_value == law.sf(result.normalized)
+    assert result.n == 4
+    assert (result.test, result.method) == (f"calibration, {statistic}", "asymptotic")
+
+
+def test_reprs_and_dictionaries():
+    result = cumulative_test(Y, P)
+    assert repr(result) == (
+        "TestResult(calibration, range: 0.2188 = 0.9439 sigma, p = 0.962, n = 4, asymptotic)"
+    )
+    assert result.to_dict()["p_value"] == result.p_value
+    assert result == cumulative_test(Y, P)
+
+
+def test_p_values_are_never_zero():
+    n = 100_000
+    result = cumulative_test(np.zeros(n), np.full(n, 0.9))
+    assert result.normalized > 900
+    assert result.p_value == 2.2250738585072014e-308
+    simulated = cumulative_test(np.zeros(n), np.full(n, 0.9), method="monte_carlo", n_resamples=99)
+    assert simulated.p_value == 0.01
+
+
+def test_simulated_p_value_by_hand():
+    # One row, p = .25, y = 1: reached with probability 1/4.
+    result = cumulative_test([1], [0.25], method="monte_carlo", n_resamples=99_999)
+    assert result.p_value == pytest.approx(0.25, abs=0.006)
+    assert result.method == "monte_carlo"
+    # The least surprising outcome is reached by every draw, ties in rounding included.
+    assert cumulative_test([0], [0.25], method="monte_carlo", n_resamples=99).p_value == 1
+
+
+@pytest.mark.parametrize("weights", [None, [0.3, 0.1, 0.2, 0.7]])
+def test_rounding_does_not_part_equal_statistics(weights):
+    # 0.3 three times and one outcome of 1 in 10 rows: statistics equal in exact arithmetic.
+    p, y = [0.3, 0.3, 0.3, 0.1], [1, 0, 0, 0]
+    result = cumulative_test(y, p, sample_weight=weights, method="monte_carlo", n_resamples=999)
+    shuffled = cumulative_test(
+        [0, 0, 1, 0] if weights is None else y,
+        p,
+        sample_weight=weights,
+        method="monte_carlo",
+        n_resamples=999,
+    )
+    assert result.p_value == shuffled.p_value
+
+
+def test_same_seed_same_bytes():
+    rng = np.random.default_rng(0)
+    p = rng.random(200)
+    y = rng.random(200) < p
+    first, again, other = (
+        cumulative_test(y, p, method="monte_carlo", n_resamples=999, rng=seed)
+        for seed in (7, 7, 8)
+    )
+    assert first == again
+    assert first.p_value != other.p_value
+    generator = cumulative_test(
+        y, p, method="monte_carlo", n_resamples=999, rng=np.random.default_rng(7)
+    )
+    assert generator == first
+    default = cumulative_test(y, p, method="monte_carlo", n_resamples=999)
+    assert default == cumulative_test(y, p, method="monte_carlo", n_resamples=999, rng=0)
+
+
+def test_the_global_state_is_left_alone():
+    before = np.random.get_state()[1].copy()  # noqa: NPY002
+    cumulative_test(Y, P, method="monte_carlo", n_resamples=9)
+    assert np.array_equal(np.random.get_state()[1], before)  # noqa: NPY002
+
+
+@pytest.mark.parametrize(
+    ("keywords", "sentence"),
+    [
+        ({"statistic": "mad"}, "statistic must be one of 'range', 'max'; got 'mad'"),
+        ({"method": "exact"}, "method must be one of 'asymptotic', 'monte_carlo'; got 'exact'"),
+        ({"n_resamples": 0}, "n_resamples must be a whole number of at least 1; got 0"),
+        ({"n_resamples": 99.0}, "n_resamples must be a whole number of at least 1; got 99.0"),
+        ({"n_resamples": True}, "n_resamples must be a whole number of at least 1; got True"),
+        ({"rng": -1}, "rng must be a whole number of at least 0 or a numpy Generator; got -1"),
+        ({"rng": None}, "rng must be a whole number of at least 0 or a numpy Generator; got None"),
+        ({"multiclass": "classwise"}, "several problems"),
+    ],
+)
+def test_options_refused(keywords, sentence):
+    with pytest.raises(CalibrantError, match=sentence):
+        cumulative_test(Y, P, **keywords)
+
+
+@pytest.mark.parametrize("method", ["asymptotic", "monte_carlo"])
+@pytest.mark.parametrize("keywords", [{}, {"group": [1, 0]}, {"group": [1, 0], "against": "calibration"}])
+def test_soft_labels_refused(method, keywords):
+    test = subpopulation_test if keywords else cumulative_test
+    with pytest.raises(CalibrantError, match="needs 0/1 outcomes, whose noise is known"):
+        test([0.5, 1.0], [0.5, 0.5], method=method, **keywords)
+
+
+def test_predictions_of_zero_and_one_alone_refused():
+    with pytest.raises(CalibrantError, match="calibration needs a prediction strictly between"):
+        cumulative_test([0, 1], [0.0, 1.0])
+
+
+def test_doubling_weights_changes_nothing_but_doubling_rows_does():
+    w = np.array([1.0, 2.0, 1.0, 0.5])
+    once = cumulative_test(Y, P, sample_weight=w)
+    assert cumulative_test(Y, P, sample_weight=2 * w) == once
+    twice = cumulative_test(Y + Y, P + P, sample_weight=np.tile(w, 2))
+    assert twice.statistic == pytest.approx(once.statistic)
+    assert twice.sigma == pytest.approx(once.sigma / math.sqrt(2))
+
+
+def test_group_against_calibration_is_the_test_of_its_rows():
+    rng = np.random.default_rng(1)
+    p = rng.random(60)
+    y, group, w = rng.random(60) < p, rng.random(60) < 0.5, rng.random(60)
+    for weight in (None, w):
+        result = subpopulation_test(y, p, group=group, against="calibration", sample_weight=weight)
+        alone = cumulative_test(
+            y[group], p[group], sample_weight=None if weight is None else weight[group]
+        )
+        assert result.test == "group against calibration, range"
+        assert (result.statistic, result.p_value, result.n) == (
+            alone.statistic,
+            alone.p_value,
+            group.sum(),
+        )
+
+
+def test_group_that_nothing_can_be_compared_with():
+    sentence = "group cannot be compared with its population"
+    with pytest.raises(CalibrantError, match=sentence):
+        subpopulation_test(Y, P, group=[1, 1, 1, 1])
+    with pytest.raises(CalibrantError, match=sentence):
+        subpopulation_test([1, 1, 0, 0], P, group=[1, 0, 0, 0])
+
+
+def test_group_test_sees_what_calibration_hides():
+    # The population is calibrated; within it one half is too high and the other too low.
+    rng = np.random.default_rng(2)
+    p = rng.uniform(0.2, 0.8, 4000)
+    group = rng.random(4000) < 0.5
+    y = rng.random(4000) < p + np.where(group, 0.1, -0.1)
+    assert cumulative_test(y, p).p_value > 0.01
+    assert subpopulation_test(y, p, group=group).p_value < 1e-6
+    assert subpopulation_test(y, p, group=group, method="monte_carlo").p_value == 1e-4
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_simulated_steps_have_the_mean_and_variance_they_should(weighted):
+    rng = np.random.default_rng(4)
+    p = rng.integers(1, 10, 80) / 10
+    y, member = rng.random(80) < p, rng.random(80) < 0.4
+    w = rng.integers(1, 4, 80) / 2 if weighted else None
+    sample = Sample(y, p, w)
+    cells = GroupCells.around(sample, member)
+    dealt = (DealtOutcomes if weighted else DealtCounts).of(cells)
+    nulls = [
+        (CalibratedOutcomes.of(sample), sample.atoms.weight_squared * _spread(sample.atoms.score)),
+        (dealt, cells.variance[cells.variance > 0]),
+    ]
+    for hypothesis, variance in nulls:
+        (steps,) = hypothesis.steps(800, np.random.default_rng(5))
+        many = [next(hypothesis.steps(800, rng)) for _ in range(50)]
+        steps = np.concatenate([steps, *many])
+        error = np.sqrt(variance / len(steps))
+        assert np.all(np.abs(steps.mean(axis=0)) < 5 * error)
+        np.testing.assert_allclose(steps.var(axis=0), variance, rtol=0.06)
+
+
+def _spread(p):
+    return p * (1 - p)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_long_walks_are_cut_into_blocks(weighted, monkeypatch):
+    rng = np.random.default_rng(6)
+    p, member = rng.random(300), rng.random(300) < 0.4
+    # Pairs of rows with equal scores but different weights.
+    p = np.repeat(p[:150], 2) if weighted else p
+    y = rng.random(300) < p
+    sample = Sample(y, p, rng.random(300) if weighted else None)
+    cells = GroupCells.around(sample, member)
+    dealt = (DealtOutcomes if weighted else DealtCounts).of(cells)
+    for hypothesis in (CalibratedOutcomes.of(sample), dealt):
+        # One walk draws the same numbers in the same order, however it is cut.
+        whole = simulate(hypothesis, 1, np.random.default_rng(0))
+        with monkeypatch.context() as patched:
+            patched.setattr(null, "_DRAWS", 16)
+            assert len(list(hypothesis.steps(1, rng))) > 2
+            np.testing.assert_allclose(simulate(hypothesis, 1, np.random.default_rng(0)), whole)
