@@ -31,6 +31,13 @@ def check_choice(value: object, name: str, options: Collection[str]) -> None:
         raise CalibrantError(f"{name} must be one of {known}; got {value!r}")
 
 
+def as_count(value: object, name: str) -> int:
+    """Return a whole number of at least 1, refusing anything else."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
+        raise CalibrantError(f"{name} must be a whole number of at least 1; got {value!r}")
+    return int(value)
+
+
 def check_positive(value: object, name: str) -> None:
     """Refuse anything but a positive finite number."""
     number = isinstance(value, int | float | np.integer | np.floating) and value is not True

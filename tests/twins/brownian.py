@@ -1,7 +1,7 @@
 """The laws of Brownian motion by the series of 003 alone, with digits enough for any tail.
 
-    P(max|B| <= x) = (2/pi) sum_k (-1)^k/(k+1/2) exp(-(k+1/2)^2 pi^2 / (2 x^2))
-    P(range  <= x) = sum_k (8/x^2 + 2/((k+1/2)^2 pi^2)) exp(-2 (k+1/2)^2 pi^2 / x^2)
+P(max|B| <= x) = (2/pi) sum_k (-1)^k/(k+1/2) exp(-(k+1/2)^2 pi^2 / (2 x^2))
+P(range  <= x) = sum_k (8/x^2 + 2/((k+1/2)^2 pi^2)) exp(-2 (k+1/2)^2 pi^2 / x^2)
 """
 
 from __future__ import annotations

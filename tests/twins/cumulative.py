@@ -1,4 +1,4 @@
-"""The cumulative walk, its statistics and their exact null laws, in fractions and by enumeration."""
+"""The cumulative walk, its statistics and their null laws, in fractions and by enumeration."""
 
 from __future__ import annotations
 
@@ -37,10 +37,19 @@ def largest_interval(y, p, w=None):
     total = sum(Fraction(wi) for wi in w)
     scores = sorted(set(p))
     rows = list(zip(y, p, w, strict=True))
-    return max(
-        abs(sum(Fraction(wi) * (Fraction(yi) - Fraction(pi)) for yi, pi, wi in rows if a <= pi <= b))
-        for a, b in itertools.combinations_with_replacement(scores, 2)
-    ) / total
+    return (
+        max(
+            abs(
+                sum(
+                    Fraction(wi) * (Fraction(yi) - Fraction(pi))
+                    for yi, pi, wi in rows
+                    if a <= pi <= b
+                )
+            )
+            for a, b in itertools.combinations_with_replacement(scores, 2)
+        )
+        / total
+    )
 
 
 def sigma(p, w=None):
@@ -57,9 +66,7 @@ def exact_p_value(statistic, y, p, w=None):
     total = 0.0
     for outcome in itertools.product((0, 1), repeat=len(p)):
         if statistic(outcome, p, w) >= observed:
-            total += math.prod(
-                pi if yi else 1 - pi for yi, pi in zip(outcome, p, strict=True)
-            )
+            total += math.prod(pi if yi else 1 - pi for yi, pi in zip(outcome, p, strict=True))
     return total
 
 
@@ -122,6 +129,7 @@ def group_sigma(y, p, member, w=None):
 
 def group_p_value(y, p, member, w=None):
     """P(range >= observed) over all permutations within cells."""
+
     def reach(positions):
         return max(positions) - min(positions)
 

@@ -62,7 +62,7 @@ def test_means():
 def test_quantiles_undo_the_distribution_function(law):
     q = np.array([1e-300, 1e-20, 1e-3, 0.05, 0.3, 0.5, 0.7, 0.95, 0.999])
     np.testing.assert_allclose(law.cdf(law.ppf(q)), q, rtol=1e-10)
-    near_one = 1 - 2.0**-np.arange(1, 53)
+    near_one = 1 - 2.0 ** -np.arange(1, 53)
     np.testing.assert_allclose(law.sf(law.ppf(near_one)), 1 - near_one, rtol=1e-12)
 
 

@@ -96,7 +96,7 @@ def test_slope_against_a_general_optimiser(weighted, kind):
 
 
 def test_slope_of_one_dimensional_case_by_hand():
-    # Two scores: the fit passes through both means, 1/4 at .25 and 3/4 at .75: slope 1, intercept 0.
+    # Two scores: the fit passes through both means, 1/4 at .25 and 3/4 at .75.
     y, p = [1, 0, 0, 0, 1, 1, 1, 0], [0.25] * 4 + [0.75] * 4
     result = calibration_slope_test(y, p)
     assert result.slope == pytest.approx(1, abs=1e-12)

@@ -78,8 +78,7 @@ def test_same_seed_same_bytes():
     p = rng.random(200)
     y = rng.random(200) < p
     first, again, other = (
-        cumulative_test(y, p, method="monte_carlo", n_resamples=999, rng=seed)
-        for seed in (7, 7, 8)
+        cumulative_test(y, p, method="monte_carlo", n_resamples=999, rng=seed) for seed in (7, 7, 8)
     )
     assert first == again
     assert first.p_value != other.p_value
@@ -116,7 +115,9 @@ def test_options_refused(keywords, sentence):
 
 
 @pytest.mark.parametrize("method", ["asymptotic", "monte_carlo"])
-@pytest.mark.parametrize("keywords", [{}, {"group": [1, 0]}, {"group": [1, 0], "against": "calibration"}])
+@pytest.mark.parametrize(
+    "keywords", [{}, {"group": [1, 0]}, {"group": [1, 0], "against": "calibration"}]
+)
 def test_soft_labels_refused(method, keywords):
     test = subpopulation_test if keywords else cumulative_test
     with pytest.raises(CalibrantError, match="needs 0/1 outcomes, whose noise is known"):

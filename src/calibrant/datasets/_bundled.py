@@ -10,8 +10,8 @@ from typing import Literal
 
 import numpy as np
 
+from calibrant.checks import check_choice
 from calibrant.datasets._dataset import ConfidenceDataset, Dataset, FloatArray
-from calibrant.datasets._options import check_choice
 
 __all__ = ["load_flares", "load_imagenet", "load_rain"]
 
@@ -65,7 +65,7 @@ def load_flares(system: Literal["DAFFS", "NOAA", "SIDC"] = "DAFFS") -> Dataset:
     >>> load_flares("NOAA")
     Dataset(name='flares_NOAA', n=731)
     """
-    check_choice("system", system, _FLARE_SYSTEMS)
+    check_choice(system, "system", _FLARE_SYSTEMS)
     probability, flare = _columns("solar_flares_c1.csv", system, "flare")
     return Dataset(
         y_true=flare.astype(np.uint8),
@@ -95,7 +95,7 @@ def load_imagenet(model: Literal["resnet34", "densenet161"] = "resnet34") -> Con
     >>> images.n, int(images.pred_label[0])
     (50000, 394)
     """
-    check_choice("model", model, _IMAGENET_MODELS)
+    check_choice(model, "model", _IMAGENET_MODELS)
     confidence, correct, true_label, pred_label = _columns(
         f"imagenet_{model}.csv.gz", "confidence", "correct", "true_label", "pred_label"
     )

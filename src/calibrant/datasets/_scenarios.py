@@ -15,6 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
+from calibrant.checks import as_count
 from calibrant.datasets._calibrations import (
     Calibration,
     Identity,
@@ -24,7 +25,6 @@ from calibrant.datasets._calibrations import (
     Wave,
 )
 from calibrant.datasets._dataset import FloatArray
-from calibrant.datasets._options import as_count
 from calibrant.datasets._scores import BetaScores, LogitNormalScores, RoundedScores, Scores
 from calibrant.errors import CalibrantError
 
@@ -97,7 +97,7 @@ class Scenario:
 
         It is at most `true_ece`, since errors of opposite sign cancel within a bin.
         """
-        n_bins = as_count("n_bins", n_bins)
+        n_bins = as_count(n_bins, "n_bins")
         edges = np.append(np.arange(n_bins) / n_bins, np.inf)
         return float(np.abs(np.diff(self._running_integral(edges))).sum())
 

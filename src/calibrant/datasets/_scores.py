@@ -13,8 +13,8 @@ from typing import Protocol
 
 import numpy as np
 
+from calibrant.checks import as_count
 from calibrant.datasets._dataset import FloatArray
-from calibrant.datasets._options import as_count
 from calibrant.errors import CalibrantError
 
 __all__ = ["BetaScores", "LogitNormalScores", "RoundedScores", "Scores"]
@@ -45,8 +45,8 @@ class BetaScores:
     b: int
 
     def __post_init__(self) -> None:
-        as_count("a", self.a)
-        as_count("b", self.b)
+        as_count(self.a, "a")
+        as_count(self.b, "b")
 
     def __str__(self) -> str:
         return f"Beta({self.a}, {self.b})"
@@ -103,7 +103,7 @@ class RoundedScores:
     levels: int
 
     def __post_init__(self) -> None:
-        as_count("levels", self.levels)
+        as_count(self.levels, "levels")
 
     def __str__(self) -> str:
         return f"{self.exact} rounded to 1/{self.levels}"

@@ -4,8 +4,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant.checks import as_count, check_choice
 from calibrant.datasets._dataset import Dataset
-from calibrant.datasets._options import as_count, check_choice
 from calibrant.datasets._scenarios import SCENARIOS, Scenario
 
 __all__ = ["Simulation", "simulate"]
@@ -80,9 +80,9 @@ def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator
     0.0
     """
     if not isinstance(scenario, Scenario):
-        check_choice("scenario", scenario, SCENARIOS)
+        check_choice(scenario, "scenario", SCENARIOS)
         scenario = SCENARIOS[scenario]
-    n = as_count("n", n)
+    n = as_count(n, "n")
     generator = np.random.default_rng(rng)
     y_prob = scenario.scores.sample(n, generator)
     y_true = generator.random(n) < scenario.outcome_probability(y_prob)

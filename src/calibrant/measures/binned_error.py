@@ -58,7 +58,7 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     if isinstance(n_bins, str):
         checks.check_choice(n_bins, "n_bins", _COUNT_RULES)
         return Laid(layout, _COUNT_RULES[n_bins])
-    return Laid(layout, _checked_count(n_bins))
+    return Laid(layout, checks.as_count(n_bins, "n_bins"))
 
 
 @dataclass(frozen=True)
@@ -121,14 +121,6 @@ def _folded_normal_mean(mean: FloatArray, variance: FloatArray) -> FloatArray:
     spread = np.sqrt(2 * variance)
     z = np.divide(np.abs(mean), spread, out=np.full_like(mean, np.inf), where=spread > 0)
     return np.asarray(spread / np.sqrt(np.pi) * np.exp(-z * z) + np.abs(mean) * erf(z))
-
-
-def _checked_count(n_bins: Any) -> int:
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int | np.integer) or n_bins < 1:
-        raise CalibrantError(
-            f"n_bins must be a whole number of at least 1, 'sqrt', 'sweep' or 'cv'; got {n_bins!r}"
-        )
-    return int(n_bins)
 
 
 def _checked_edges(strategy: Any) -> tuple[float, ...]:

@@ -1,0 +1,128 @@
+"""Cumulative curves: where along the scores outcomes depart from what is expected of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant import checks
+from calibrant.measures.group_walk import GroupCells, group_alone, read_group
+from calibrant.measures.walk import Walk, calibration_walk
+from calibrant.multiclass import one_problem
+from calibrant.results import CumulativeCurve
+
+__all__ = ["cumulative_curve", "subpopulation_curve"]
+
+
+def cumulative_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> CumulativeCurve:
+    """Return the cumulative deviation of outcomes from predictions; level is perfect.
+
+    C_k = (1/W) sum of w_i (y_i - p_i) over rows with p_i <= s_k, against the share of the weight
+    of those rows. Between two points of the curve, the slope is the mean of y - p over the scores
+    between them: positive where predictions are too low.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        "confidence" or a class label; a curve is about one binary problem.
+
+    Returns
+    -------
+    CumulativeCurve
+        One point a distinct score, after the start at 0.
+
+    Notes
+    -----
+    The curve of calibrated predictions is like Brownian motion of standard deviation sigma at its
+    end. Its largest value in size is :func:`calibrant.ecce_mad`, its range
+    :func:`calibrant.ecce_r`. One sort, O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 5
+    (003).
+
+    Examples
+    --------
+    >>> curve = cumulative_curve([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75])
+    >>> curve.fraction.tolist(), curve.deviation.tolist()
+    ([0.0, 0.25, 0.5, 1.0], [0.0, -0.125, -0.03125, 0.09375])
+    """
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return _curve(calibration_walk(problem))
+
+
+def subpopulation_curve(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    group: Any,
+    against: Literal["population", "calibration"] = "population",
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> CumulativeCurve:
+    """Return the cumulative deviation of a group's outcomes; level is no deviation.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.ece`: the whole population.
+    group
+        True for the rows of the group.
+    against
+        "population": from the mean outcome of the whole population at the same scores.
+        "calibration": from the predictions, the curve of the group's rows by themselves.
+    sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        "confidence" or a class label; a curve is about one binary problem.
+
+    Returns
+    -------
+    CumulativeCurve
+        One point a distinct score of the group, after the start at 0. Its slope is the mean
+        deviation of the group.
+
+    Notes
+    -----
+    See :func:`calibrant.subpopulation_test` for what "the same scores" are and for sigma.
+
+    References
+    ----------
+    Tygert, "Cumulative deviation of a subpopulation from the full population" (2021).
+
+    Examples
+    --------
+    >>> y, p = [0, 1, 1, 0], [0.25, 0.25, 0.75, 0.75]
+    >>> subpopulation_curve(y, p, group=[True, False, True, False]).deviation.tolist()
+    [0.0, -0.25, 0.0]
+    """
+    checks.check_choice(against, "against", ("population", "calibration"))
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    member = read_group(group, sample_weight, problem)
+    if against == "calibration":
+        return _curve(calibration_walk(group_alone(problem, member)))
+    return _curve(GroupCells.around(problem, member).walk())
+
+
+def _curve(walk: Walk) -> CumulativeCurve:
+    return CumulativeCurve(
+        fraction=walk.fraction,
+        score=np.concatenate((walk.score[:1], walk.score)),
+        deviation=walk.deviation,
+        sigma=walk.sigma,
+    )

@@ -1,0 +1,1 @@
+"""Tests of calibration, and the laws that their P-values come from."""

@@ -1,0 +1,133 @@
+"""Cumulative calibration errors: how far the walk of summed residuals strays from 0.
+
+No bins and no bandwidth: rows are taken in order of score and their residuals summed. See
+:mod:`calibrant.measures.walk` for the definitions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from calibrant.measures.walk import Statistic, calibration_reach, calibration_walk, known_sigma
+from calibrant.multiclass import reduce_classes
+from calibrant.problem import Problem
+
+__all__ = ["CumulativeError", "ecce_mad", "ecce_r"]
+
+
+@dataclass(frozen=True)
+class CumulativeError:
+    """How far the calibration walk strays, as it is or in units of its noise."""
+
+    statistic: Statistic
+    normalize: bool = False
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the error of one problem."""
+        if not self.normalize:
+            return calibration_reach(problem, self.statistic)
+        walk = calibration_walk(problem)
+        return walk.reach(self.statistic) / known_sigma(walk, "normalize=True")
+
+
+def ecce_mad(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    normalize: bool = False,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the largest cumulative deviation of outcomes from predictions; 0 is perfect.
+
+    ECCE-MAD = max_k abs(C_k), C_k = (1/W) sum of w_i (y_i - p_i) over rows with p_i <= s_k, for
+    the distinct scores s_1 < s_2 < ...
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.ece`; soft labels are taken as they are.
+    normalize
+        Divide by sigma_n = sqrt(sum w_i^2 p_i (1 - p_i)) / W, the standard deviation of the last
+        C_k under perfect calibration. Then about 1.25 is expected of calibrated predictions
+        whatever their number. Soft labels have no sigma_n and raise.
+    sample_weight, multiclass, labels, pos_label
+        As in :func:`calibrant.ece`.
+
+    Returns
+    -------
+    float
+        The error, between 0 and 1; in units of sigma_n with `normalize`.
+
+    Notes
+    -----
+    Equal scores make one step, so the order of rows never matters. The error tends to 0 like
+    1 / sqrt(n) for calibrated predictions: there is no floor that noise in bins would set. One
+    sort, O(n log n). Rows with p = y = 0 or 1 add nothing.
+
+    References
+    ----------
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 6
+    (003).
+
+    Examples
+    --------
+    >>> ecce_mad([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75])
+    0.125
+    >>> ecce_mad([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75], normalize=True)
+    0.5393
+    """
+    error = CumulativeError(Statistic.MAX, normalize)
+    return reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label).measure(
+        error
+    )
+
+
+def ecce_r(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    normalize: bool = False,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return the largest total deviation over any interval of scores; 0 is perfect.
+
+    ECCE-R = max_k C_k - min_k C_k with C_k as in :func:`ecce_mad` and C_0 = 0. It equals the
+    maximum over intervals I of scores of abs(sum over p_i in I of w_i (y_i - p_i)) / W.
+
+    Parameters
+    ----------
+    y_true, y_prob, normalize
+        As in :func:`ecce_mad`; normalised, about 1.60 is expected of calibrated predictions.
+    sample_weight, multiclass, labels, pos_label
+        As in :func:`calibrant.ece`.
+
+    Returns
+    -------
+    float
+        The error, between ECCE-MAD and twice that; in units of sigma_n with `normalize`.
+
+    Notes
+    -----
+    As for :func:`ecce_mad`. Predicting 1 - p of the opposite outcome gives the same error.
+
+    References
+    ----------
+    003, eq. 7.
+
+    Examples
+    --------
+    >>> ecce_r([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75])
+    0.21875
+    """
+    error = CumulativeError(Statistic.RANGE, normalize)
+    return reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label).measure(
+        error
+    )

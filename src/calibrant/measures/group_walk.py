@@ -1,0 +1,148 @@
+"""The cumulative walk of a group against the population that it is part of.
+
+Around each distinct score of the group lies a cell: the rows of the whole population that are
+nearer to it than to any other score of the group. A step is the sum of w (y - m) over the group's
+rows at that score, m being the mean outcome of the cell. Where nothing but the score decides,
+outcomes within a cell could be dealt out again in any order; that is the null hypothesis, under
+which the step of a cell has mean 0 and variance
+
+    v ((1 - f)^2 sum_{group} w^2 + f^2 sum_{others} w^2),    v = sum (y - ybar)^2 / (rows - 1),
+
+with f the group's share of the cell's weight: exactly, and at any number of rows.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant import checks
+from calibrant.arrays import FloatArray, as_array
+from calibrant.errors import CalibrantError
+from calibrant.measures.walk import Walk
+from calibrant.problem import Index, Problem
+from calibrant.sample import Sample
+
+Mask = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class GroupCells:
+    """The population's rows around the scores of a group, ordered cell by cell.
+
+    Attributes
+    ----------
+    score
+        The group's distinct scores, one a cell.
+    starts
+        The first row of each cell.
+    member
+        Whether each row belongs to the group.
+    y, w
+        Outcome and weight of each row.
+    is_soft
+        Whether any outcome lies strictly between 0 and 1; the variance is then unknown.
+    """
+
+    score: FloatArray
+    starts: Index
+    member: Mask
+    y: FloatArray
+    w: FloatArray
+    is_soft: bool
+
+    @classmethod
+    def around(cls, problem: Problem, member: Mask) -> GroupCells:
+        """Gather the rows around the scores of a group."""
+        p, y, w = problem.columns()
+        score = np.unique(p[member])
+        # Beyond its lowest and highest scores the group has nothing to be compared at.
+        near = (p >= score[0]) & (p <= score[-1])
+        p, y, w, member = p[near], y[near], w[near], member[near]
+        cell = np.searchsorted(_midpoints(score), p, side="left")
+        order = np.lexsort((w, y, member, cell))
+        starts = np.searchsorted(cell[order], np.arange(len(score)))
+        return cls(score, starts, member[order], y[order], w[order], problem.is_soft)
+
+    def sums(self, values: FloatArray | Mask) -> FloatArray:
+        """Return the sum over each cell."""
+        return np.asarray(np.add.reduceat(values, self.starts, dtype=np.float64))
+
+    @property
+    def group_weight(self) -> FloatArray:
+        """The group's weight in each cell."""
+        return self.sums(self.w * self.member)
+
+    @property
+    def rows(self) -> FloatArray:
+        """The number of rows in each cell."""
+        return np.diff(self.starts, append=len(self.y)).astype(np.float64)
+
+    @property
+    def contrast(self) -> FloatArray:
+        """What each outcome counts in its step: these sum to 0 over every cell."""
+        share = np.repeat(self.group_weight / self.sums(self.w), self.rows.astype(np.intp))
+        return self.w * np.where(self.member, 1 - share, -share)
+
+    @property
+    def variance(self) -> FloatArray:
+        """The variance of each step when the outcomes of its cell are dealt out again."""
+        rows, ones = self.rows, self.sums(self.y)
+        spread = ones * (rows - ones) / (rows * np.maximum(rows - 1, 1))
+        return spread * self.sums(self.contrast**2)
+
+    def walk(self) -> Walk:
+        """Return the walk of the group's outcomes minus its cells' means."""
+        weight = self.group_weight
+        step = self.sums(self.w * self.y * self.member)
+        step -= self.sums(self.w * self.y) * (weight / self.sums(self.w))
+        variance = np.nan if self.is_soft else float(self.variance.sum())
+        return Walk(self.score, weight, step, math.sqrt(variance) / float(weight.sum()))
+
+
+def group_alone(problem: Problem, member: Mask) -> Sample:
+    """Return the problem of the group's rows by themselves."""
+    p, y, w = problem.columns()
+    return Sample(y[member], p[member], w[member] if problem.is_weighted else None)
+
+
+def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
+    """Read which rows belong to a group, leaving out those that carry no weight."""
+    member = as_array(group, "group")
+    n = problem.n if sample_weight is None else len(as_array(sample_weight, "sample_weight"))
+    if member.shape != (n,):
+        raise CalibrantError(
+            f"group must have shape ({n},), true or false for each row; got {member.shape}"
+        )
+    member = _true_or_false(member)
+    if sample_weight is not None:
+        member = member[as_array(sample_weight, "sample_weight") != 0]
+    if not member.any():
+        raise CalibrantError("group must select a row that carries weight; it selects none")
+    return member
+
+
+def _true_or_false(values: npt.NDArray[Any]) -> Mask:
+    if values.dtype.kind == "b":
+        return values
+    numbers = checks.as_numbers(values, "group")
+    other = (numbers != 0) & (numbers != 1)
+    if other.any():
+        row = int(np.argmax(other))
+        raise CalibrantError(
+            f"group must be true or false for each row; got {numbers[row].item()!r} at index "
+            f"{row}: compare first, e.g. group=(column == {numbers[row].item()!r})"
+        )
+    return np.asarray(numbers == 1)
+
+
+def _midpoints(score: FloatArray) -> FloatArray:
+    """Return where one cell ends and the next begins; a row just there belongs to the lower."""
+    low, high = score[:-1], score[1:]
+    middle = low + (high - low) / 2
+    # Between neighbouring doubles the midpoint rounds to one of them: never to the upper.
+    return np.where(middle < high, middle, low)
