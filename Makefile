@@ -1,0 +1,118 @@
+# Two commands do everything, set-up included: `make demo` and `make test`.
+# The rest are the parts of `make test`, to be run alone while working.
+
+PYTHON ?= python3
+# Tests compare with torch, too. Where only a torch with GPU libraries is at hand, TORCH= spares
+# the large download; the tests that need it are then skipped and say so.
+TORCH ?= torch-companions
+
+export PIP_DISABLE_PIP_VERSION_CHECK := 1
+export PYTHON
+
+VENV := .venv
+VENV_DEMO := .venv-demo
+VENV_BENCH := .venv-bench
+VENV_LOWEST := .venv-lowest
+VENV_PACKAGE := .venv-package
+
+BIN := $(VENV)/bin
+PINS := constraints.txt
+INSTALL := -m pip install -qq -c $(PINS) --build-constraint $(PINS)
+
+.PHONY: help test setup lint types layers unit docs package lowest demo bench format constraints clean
+.DELETE_ON_ERROR:
+
+help:
+	@echo "make demo   run the main job on bundled data"
+	@echo "make test   check everything: lint types layers unit docs package lowest"
+	@echo "make bench  compare speed with other packages"
+	@echo "also: setup format constraints clean"
+
+test: setup
+	@for part in lint types layers unit docs package lowest; do \
+		echo "== $$part"; $(MAKE) --no-print-directory $$part || exit 1; done
+	@echo "== all passed"
+
+# Set-up: each environment is made once, and again only when what it holds has changed.
+
+setup: $(VENV)/ready
+
+$(VENV)/ready: pyproject.toml $(PINS) tools/venv.sh
+	@echo "== set-up of $(VENV) (minutes the first time)"
+	tools/venv.sh $(VENV) $(PINS)
+	$(BIN)/python $(INSTALL) -e . --group dev $(if $(TORCH),--group $(TORCH))
+	@touch $@
+
+$(VENV_DEMO)/ready: pyproject.toml $(PINS) tools/venv.sh
+	tools/venv.sh $(VENV_DEMO) $(PINS)
+	$(VENV_DEMO)/bin/python $(INSTALL) -e .
+	@touch $@
+
+$(VENV_BENCH)/ready: pyproject.toml $(PINS) tools/venv.sh
+	tools/venv.sh $(VENV_BENCH) $(PINS)
+	$(VENV_BENCH)/bin/python $(INSTALL) -e '.[fast]' --group bench
+	@touch $@
+
+$(VENV_LOWEST)/ready: pyproject.toml $(PINS) tools/venv.sh tools/lowest.py
+	tools/venv.sh $(VENV_LOWEST) $(PINS)
+	$(PYTHON) tools/lowest.py pyproject.toml $(PINS) > $(VENV_LOWEST)/constraints.txt
+	$(VENV_LOWEST)/bin/python -m pip install -qq -c $(VENV_LOWEST)/constraints.txt \
+		--build-constraint $(PINS) -e . --group lowest
+	@touch $@
+
+# The parts of `make test`.
+
+lint: setup
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: setup
+	$(BIN)/mypy
+
+layers: setup
+	$(BIN)/python tools/layers.py
+
+unit: setup
+	$(BIN)/pytest -n 2 --cov
+
+docs: setup
+	rm -rf site
+	PYTHONPATH=tools $(BIN)/zensical build --clean --strict
+	$(BIN)/python tools/check_site.py site
+
+package: setup
+	rm -rf dist $(VENV_PACKAGE)
+	$(BIN)/python -m build --quiet --no-isolation --outdir dist .
+	tools/venv.sh $(VENV_PACKAGE) $(PINS)
+	$(VENV_PACKAGE)/bin/python $(INSTALL) dist/*.whl
+	cd $(VENV_PACKAGE) && bin/python -I ../tests/packaging/smoke.py
+
+lowest: $(VENV_LOWEST)/ready
+	$(VENV_LOWEST)/bin/pytest -n 2 tests/unit tests/laws -m "not slow"
+
+# The two jobs a visitor runs.
+
+demo: $(VENV_DEMO)/ready
+	@$(VENV_DEMO)/bin/python examples/demo.py
+
+bench: $(VENV_BENCH)/ready
+	$(VENV_BENCH)/bin/python benchmarks/run.py
+
+# Housekeeping.
+
+format: setup
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+# Move every pin to the newest versions that fit together, then run `make test`.
+constraints:
+	rm -rf build/newest && mkdir -p build && : > build/none.txt
+	tools/venv.sh build/newest build/none.txt
+	build/newest/bin/python -m pip install --quiet -e '.[fast]' \
+		--group dev --group torch-companions --group bench
+	( echo "# Every version that make installs. Written by 'make constraints'; do not edit."; \
+	  build/newest/bin/python -m pip freeze --all --exclude calibrant | sed 's/+cpu$$//' ) > $(PINS)
+
+clean:
+	rm -rf $(VENV) $(VENV_DEMO) $(VENV_BENCH) $(VENV_LOWEST) $(VENV_PACKAGE) \
+		build dist site .cache .coverage .hypothesis .mypy_cache .pytest_cache .ruff_cache

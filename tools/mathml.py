@@ -1,0 +1,41 @@
+"""Markdown extension: formulas between dollar signs become MathML while the site is built.
+
+``$...$`` stands in a line, ``$$...$$`` on its own. Browsers draw MathML themselves, so a page needs
+no script and no fonts from elsewhere. An unknown LaTeX command stops the build.
+"""
+
+import re
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from latex2mathml.converter import convert_to_element
+from markdown import Markdown
+from markdown.extensions import Extension
+from markdown.inlinepatterns import InlineProcessor
+
+# Display comes first: `$$x$$` must not be read as an empty formula, x, and an empty formula. A
+# dollar before a space or after one is money, not mathematics.
+_FORMULA = r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>[^\s$](?:[^$]*[^\s$])?)\$(?![0-9])"
+# Before backslash escapes (180) and links, after code spans (190).
+_PRIORITY = 185
+
+
+class _Formula(InlineProcessor):
+    # The names are Markdown's own.
+    def handleMatch(self, m: re.Match[str], data: str) -> tuple[Element, int, int]:  # noqa: N802
+        display = m["display"] is not None
+        latex = m["display"] if display else m["inline"]
+        element = convert_to_element(latex, display="block" if display else "inline")
+        unknown = [text for text in element.itertext() if text.startswith("\\")]
+        if unknown:
+            raise ValueError(f"unknown LaTeX command {unknown[0]} in the formula {latex}")
+        return element, m.start(0), m.end(0)
+
+
+class _Formulas(Extension):
+    def extendMarkdown(self, md: Markdown) -> None:  # noqa: N802
+        md.inlinePatterns.register(_Formula(_FORMULA, md), "mathml", _PRIORITY)
+
+
+def makeExtension(**options: Any) -> Extension:  # noqa: N802
+    return _Formulas(**options)
