@@ -1,5 +1,7 @@
 """The main job on bundled real data: are these forecasts calibrated, by how much not, and where?"""
 
+import numpy as np
+
 import calibrant as cb
 from calibrant import datasets
 
@@ -7,18 +9,17 @@ from calibrant import datasets
 def describe(data: datasets.Dataset) -> None:
     """Print what calibrant has to say about one set of forecasts."""
     y_true, y_prob = data
+    table = cb.bin_table(y_true, y_prob, n_bins=10)
+    worst = np.nanargmax(table.weight * np.abs(table.gap))
+    side = "too low" if table.gap[worst] > 0 else "too high"
     test = cb.cumulative_test(y_true, y_prob)
-    curve = cb.reliability_curve(y_true, y_prob)
-    bias = y_true.mean() - y_prob.mean()
-    print(f"{data.name}: {data.n} forecasts, mean {y_prob.mean():.3f}, {y_true.mean():.3f} came true")
+    print(f"{data.name}: {data.n} forecasts")
+    print(f"  mean forecast {y_prob.mean():.3f}, of which {y_true.mean():.3f} came true")
     print(f"  smooth calibration error {cb.smooth_ece(y_true, y_prob):.4f}")
     print(f"  15-bin calibration error {cb.ece(y_true, y_prob):.4f}")
-    print(f"  mean outcome - mean forecast {bias:+.4f}")
-    print(f"  chance of a deviation this large if calibrated {test.p_value:.2g}")
-    gap = (curve.y - curve.x) * curve.density
-    worst = abs(gap).argmax()
-    side = "too low" if gap[worst] > 0 else "too high"
-    print(f"  most is lost near {curve.x[worst]:.2f}, where forecasts are {side}")
+    print(f"  chance of a deviation this large if calibrated: {test.p_value:.2g}")
+    low, high = table.edges[worst], table.edges[worst + 1]
+    print(f"  most is lost from {low:.1f} to {high:.1f}, where forecasts are {side}")
     print()
 
 

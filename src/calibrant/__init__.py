@@ -9,19 +9,40 @@ from typing import TYPE_CHECKING, Any
 from calibrant._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to _ROOMS
-    from calibrant.curves.cumulative import cumulative_curve
+    from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
     from calibrant.curves.reliability import local_calibration_error, reliability_curve
     from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
+    from calibrant.inference.cumulative import cumulative_test, subpopulation_test
+    from calibrant.inference.goodness import calibration_slope_test, spiegelhalter_test
     from calibrant.measures.binned import ace, bin_table, ece, mce, soft_label_ece
     from calibrant.measures.cumulative import ecce_mad, ecce_r
     from calibrant.measures.density import density_ece
+    from calibrant.measures.distance import (
+        distance_bounds,
+        interval_error,
+        laplace_kernel_error,
+        weak_calibration_error,
+        weak_calibration_witness,
+    )
     from calibrant.measures.logit import logit_smoothed_ece
     from calibrant.measures.scores import brier_score, log_score, score_decomposition
     from calibrant.measures.smooth import smooth_ece
-    from calibrant.results import BinTable, Curve, ScoreDecomposition
+    from calibrant.results import (
+        BinTable,
+        CumulativeCurve,
+        Curve,
+        DistanceBounds,
+        LipschitzWitness,
+        ScoreDecomposition,
+        SlopeTestResult,
+        TestResult,
+    )
 
 _ROOMS = {
-    "curves.cumulative": ("cumulative_curve",),
+    "curves.cumulative": (
+        "cumulative_curve",
+        "subpopulation_curve",
+    ),
     "curves.reliability": (
         "local_calibration_error",
         "reliability_curve",
@@ -30,6 +51,14 @@ _ROOMS = {
         "CalibrantError",
         "MissingDependencyError",
         "SketchError",
+    ),
+    "inference.cumulative": (
+        "cumulative_test",
+        "subpopulation_test",
+    ),
+    "inference.goodness": (
+        "calibration_slope_test",
+        "spiegelhalter_test",
     ),
     "measures.binned": (
         "ace",
@@ -43,6 +72,13 @@ _ROOMS = {
         "ecce_r",
     ),
     "measures.density": ("density_ece",),
+    "measures.distance": (
+        "distance_bounds",
+        "interval_error",
+        "laplace_kernel_error",
+        "weak_calibration_error",
+        "weak_calibration_witness",
+    ),
     "measures.logit": ("logit_smoothed_ece",),
     "measures.scores": (
         "brier_score",
@@ -52,8 +88,13 @@ _ROOMS = {
     "measures.smooth": ("smooth_ece",),
     "results": (
         "BinTable",
+        "CumulativeCurve",
         "Curve",
+        "DistanceBounds",
+        "LipschitzWitness",
         "ScoreDecomposition",
+        "SlopeTestResult",
+        "TestResult",
     ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
@@ -62,20 +103,30 @@ _SUBMODULES = ("datasets",)
 __all__ = [
     "BinTable",
     "CalibrantError",
+    "CumulativeCurve",
     "Curve",
+    "DistanceBounds",
+    "LipschitzWitness",
     "MissingDependencyError",
     "ScoreDecomposition",
     "SketchError",
+    "SlopeTestResult",
+    "TestResult",
     "__version__",
     "ace",
     "bin_table",
     "brier_score",
+    "calibration_slope_test",
     "cumulative_curve",
+    "cumulative_test",
     "datasets",
     "density_ece",
+    "distance_bounds",
     "ecce_mad",
     "ecce_r",
     "ece",
+    "interval_error",
+    "laplace_kernel_error",
     "local_calibration_error",
     "log_score",
     "logit_smoothed_ece",
@@ -84,6 +135,11 @@ __all__ = [
     "score_decomposition",
     "smooth_ece",
     "soft_label_ece",
+    "spiegelhalter_test",
+    "subpopulation_curve",
+    "subpopulation_test",
+    "weak_calibration_error",
+    "weak_calibration_witness",
 ]
 
 

@@ -202,7 +202,7 @@ def read_table(
                 f"pos_label is for binary problems; y_prob has {p.shape[1]} columns: "
                 f"use multiclass={pos_label!r} for one class"
             )
-        return _read_classes(y_true, p, sample_weight, labels)
+        return read_classes(y_true, p, sample_weight, labels)
     if multiclass is not None:
         raise CalibrantError(
             f"multiclass={multiclass!r} needs y_prob of shape (n, classes); got {p.shape}"
@@ -227,9 +227,13 @@ def _read_two_columns(
     return Sample.read(y, p[:, positive], sample_weight=sample_weight, pos_label=pos_label)
 
 
-def _read_classes(
-    y_true: Any, p: AnyArray, sample_weight: Any, labels: Sequence[Any] | None
+def read_classes(
+    y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[Any] | None
 ) -> ClassTable:
+    """Read one column a class as a class table."""
+    p = as_array(y_prob, "y_prob")
+    if p.ndim != 2 or p.shape[1] < 2:
+        raise CalibrantError(f"y_prob must have one column a class; got shape {p.shape}")
     p = _checked_matrix(p)
     y = as_array(y_true, "y_true")
     checks.check_not_empty(y, "y_true")

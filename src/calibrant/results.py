@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from calibrant.arrays import FloatArray, IntArray
+from calibrant.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -48,11 +50,9 @@ class BinTable(Result):
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas table with one row a bin."""
-        import pandas as pd
-
-        columns = {"low": self.edges[:-1], "high": self.edges[1:]}
         names = ("n", "weight", "mean_pred", "mean_true", "gap")
-        return pd.DataFrame(columns | {name: getattr(self, name) for name in names})
+        columns = {"low": self.edges[:-1], "high": self.edges[1:]}
+        return frame(columns | {name: getattr(self, name) for name in names})
 
     def __repr__(self) -> str:
         lines = [f"{'bin':>15} {'n':>9} {'mean_pred':>9} {'mean_true':>9} {'gap':>8}"]
@@ -153,6 +153,15 @@ class DistanceBounds(Result):
 
     def __repr__(self) -> str:
         return f"DistanceBounds({self.lower:.6g} <= distance <= {self.upper:.6g})"
+
+
+def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
+    """Return columns as a pandas table."""
+    try:
+        import pandas as pd
+    except ImportError:
+        raise MissingDependencyError("to_frame needs pandas: pip install pandas") from None
+    return pd.DataFrame(dict(columns))
 
 
 def _plain(value: Any) -> Any:

@@ -245,7 +245,9 @@ def _pool_weights(sample: Sample) -> Atoms:
     p += 0.0  # turns -0.0 into 0.0
     starts = _starts(p)
     rows = np.diff(np.append(starts, len(p))).astype(np.float64)
-    sums = (np.add.reduceat(v, starts) for v in (w, w * w, w * y, w * (y - p)))
+    with np.errstate(over="ignore", under="ignore"):
+        squared = w * w
+    sums = (np.add.reduceat(v, starts) for v in (w, squared, w * y, w * (y - p)))
     return Atoms(p[starts], rows, *sums)
 
 

@@ -67,7 +67,7 @@ def test_tiny_bandwidths_are_exact_where_scores_are_apart_and_refused_elsewhere(
     y, p = [1, 0, 1], [0.1, 0.2, 0.3]
     expected = (0.9 + 0.2 + 0.7) / 3
     assert smooth_ece(y, p, bandwidth=1e-9) == pytest.approx(expected, abs=1e-15)
-    with pytest.raises(CalibrantError, match="bandwidth must be at least 7.6e-06"):
+    with pytest.raises(CalibrantError, match=r"bandwidth must be at least 7\.6e-06"):
         smooth_ece(y, [0.1, 0.1 + 1e-9, 0.3], bandwidth=1e-9)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from fractions import Fraction
 
@@ -49,7 +50,7 @@ def shares_of(p, edges, closed, assignment):
     if assignment == "hard":
         shares[bin_of(p, edges, closed)] = 1.0
         return shares
-    centres = [(a + b) / 2 for a, b in zip(edges, edges[1:], strict=False)]
+    centres = [(a + b) / 2 for a, b in itertools.pairwise(edges)]
     if p <= centres[0]:
         shares[0] = 1.0
     elif p >= centres[-1]:
@@ -63,7 +64,7 @@ def shares_of(p, edges, closed, assignment):
 
 def widths_of(p, edges, strategy):
     if strategy != "quantile":
-        return [b - a for a, b in zip(edges, edges[1:], strict=False)]
+        return [b - a for a, b in itertools.pairwise(edges)]
     firsts = [min(x for x in p if bin_of(x, edges, "left") == k) for k in range(len(edges) - 1)]
     return [b - a for a, b in zip(firsts, [*firsts[1:], 1.0], strict=True)]
 
@@ -134,7 +135,7 @@ def is_monotone(y, p, w, edges, closed):
                 sum(Fraction(w[i]) * Fraction(y[i]) for i in rows)
                 / sum(Fraction(w[i]) for i in rows)
             )
-    return all(a <= b for a, b in zip(means, means[1:], strict=False))
+    return all(a <= b for a, b in itertools.pairwise(means))
 
 
 def sweep_count(y, p, w, strategy, closed="left"):

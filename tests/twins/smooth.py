@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 from scipy.integrate import quad
 from scipy.optimize import brentq
@@ -59,7 +61,7 @@ def uniform_logit_smoothed_error(u, y, w, s):
     u, y, w = (np.asarray(v, float) for v in (u, y, w))
     ends = np.unique(np.concatenate((u - s / 2, u + s / 2)))
     total = 0.0
-    for low, high in zip(ends[:-1], ends[1:], strict=True):
+    for low, high in itertools.pairwise(ends):
         inside = np.abs(u - (low + high) / 2) <= s / 2
         true, weight = np.sum((w * y)[inside]), np.sum(w[inside])
         points = []

@@ -72,6 +72,14 @@ def test_no_noise_to_divide_by():
         ecce_mad([1, 0], [0.0, 1.0], normalize=True)
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e200])
+def test_weights_whose_squares_are_no_doubles(scale):
+    w = np.full(4, scale)
+    assert ecce_mad(Y, P, sample_weight=w) == pytest.approx(0.125)
+    with pytest.raises(CalibrantError, match="sample_weight must have squares"):
+        ecce_mad(Y, P, sample_weight=w, normalize=True)
+
+
 @pytest.mark.parametrize("kind", ["distinct", "tenths", "float32", "one value", "tied ends"])
 def test_walking_over_rows_equals_walking_over_atoms_to_the_last_bit(kind, monkeypatch):
     monkeypatch.setattr(walk, "BLOCK_ROWS", 64)

@@ -10,6 +10,7 @@ from scipy.stats import norm
 
 from calibrant.datasets import load_flares, load_rain
 from calibrant.errors import CalibrantError
+from calibrant.inference import goodness
 from calibrant.inference.goodness import calibration_slope_test, spiegelhalter_test
 from calibrant.measures.scores import brier_score
 
@@ -150,6 +151,30 @@ def test_slope_far_from_one_is_found():
 def test_slope_refuses(y, p, sentence):
     with pytest.raises(CalibrantError, match=sentence):
         calibration_slope_test(y, p)
+
+
+def test_fits_that_fail(monkeypatch):
+    y, p = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
+    sentence = "could not be fitted: by weight, the predictions of the two outcomes hardly overlap"
+    with pytest.raises(CalibrantError, match=sentence):
+        calibration_slope_test(y, p, sample_weight=[1e100, 1, 1, 1e100])
+    monkeypatch.setattr(goodness, "_MAX_NEWTON_STEPS", 1)
+    with pytest.raises(CalibrantError, match=sentence):
+        calibration_slope_test(y, p)
+
+
+def test_predictions_that_hardly_differ():
+    # Two neighbouring doubles: nothing is known of the slope, and the result says so.
+    p = np.repeat([0.3, np.nextafter(0.3, 1)], 50)
+    result = calibration_slope_test(np.tile([0, 1, 1, 0, 0], 20), p)
+    assert result.slope_error > 1e14
+
+
+def test_weights_whose_squares_are_no_doubles():
+    for scale in (1e-200, 1e200):
+        for test in (spiegelhalter_test, calibration_slope_test):
+            with pytest.raises(CalibrantError, match="sample_weight must have squares"):
+                test([0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4], sample_weight=np.full(4, scale))
 
 
 def test_spiegelhalter_refuses_soft_labels():

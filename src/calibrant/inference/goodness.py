@@ -9,12 +9,14 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
+from calibrant.measures.walk import noise_weight
 from calibrant.multiclass import one_problem
 from calibrant.problem import Atoms, Problem
 from calibrant.results import SlopeTestResult, TestResult
@@ -28,6 +30,10 @@ _MAX_NEWTON_STEPS = 100
 _SMALL_STEP = 1e-8
 # How much of the log-likelihood its own rounding may hide.
 _ROUNDING = 1e-10
+_NO_FIT = (
+    "the calibration slope could not be fitted: by weight, the predictions of the two outcomes "
+    "hardly overlap; more rows are needed"
+)
 
 
 def spiegelhalter_test(
@@ -77,7 +83,7 @@ def spiegelhalter_test(
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     atoms = problem.atoms
     lean = 1 - 2 * atoms.score
-    noise = atoms.weight_squared * lean**2 * atoms.score * (1 - atoms.score)
+    noise = noise_weight(atoms) * lean**2 * atoms.score * (1 - atoms.score)
     total = atoms.weight.sum()
     excess, sigma = float(atoms.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
     if sigma == 0:
@@ -151,25 +157,61 @@ def calibration_slope_test(
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     atoms = problem.atoms
     _check_fit_exists(atoms)
-    x = np.log(atoms.score) - np.log1p(-atoms.score)
-    coefficients, information = _fit(x, atoms)
-    fitted = _probability(x, coefficients)
-    spread = _moments(x, atoms.weight_squared * fitted * (1 - fitted))
-    inverse = np.linalg.inv(information)
-    covariance = inverse @ spread @ inverse
-    distance = coefficients - [0.0, 1.0]
-    statistic = float(distance @ np.linalg.solve(covariance, distance))
-    errors = np.sqrt(np.diag(covariance))
+    try:
+        fit = _Recalibration.of(atoms)
+    except np.linalg.LinAlgError:
+        raise CalibrantError(_NO_FIT) from None
+    intercept, slope = fit.coefficients
+    errors = np.sqrt(np.diag(fit.covariance))
     return SlopeTestResult(
-        intercept=float(coefficients[0]),
-        slope=float(coefficients[1]),
+        intercept=float(intercept),
+        slope=float(slope),
         intercept_error=float(errors[0]),
         slope_error=float(errors[1]),
-        statistic=statistic,
+        statistic=fit.statistic,
         # The survival function of chi-squared with 2 degrees of freedom.
-        p_value=max(math.exp(-statistic / 2), _SMALLEST),
+        p_value=max(math.exp(-fit.statistic / 2), _SMALLEST),
         n=problem.n,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Recalibration:
+    """A fitted logistic recalibration.
+
+    Attributes
+    ----------
+    coefficients
+        Intercept and slope.
+    covariance
+        Their covariance.
+    statistic
+        Wald's statistic of (0, 1).
+    """
+
+    coefficients: FloatArray
+    covariance: FloatArray
+    statistic: float
+
+    @classmethod
+    def of(cls, atoms: Atoms) -> _Recalibration:
+        x = np.log(atoms.score) - np.log1p(-atoms.score)
+        # Fitted in standard units of x, where the two coefficients hardly depend on each other.
+        centre = float(np.average(x, weights=atoms.weight))
+        scale = float(np.sqrt(np.average((x - centre) ** 2, weights=atoms.weight)))
+        u = (x - centre) / scale
+        null = np.array([centre, scale])
+        fitted, information = _fit(u, atoms, null)
+        m = _probability(u, fitted)
+        inverse = np.linalg.inv(information)
+        covariance = inverse @ _moments(u, noise_weight(atoms) * m * (1 - m)) @ inverse
+        distance = fitted - null
+        back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]])
+        return cls(
+            coefficients=back @ fitted,
+            covariance=back @ covariance @ back.T,
+            statistic=float(distance @ np.linalg.solve(covariance, distance)),
+        )
 
 
 def _hard(problem: Problem) -> Problem:
@@ -208,9 +250,9 @@ def _check_fit_exists(atoms: Atoms) -> None:
         )
 
 
-def _fit(x: FloatArray, atoms: Atoms) -> tuple[FloatArray, FloatArray]:
+def _fit(x: FloatArray, atoms: Atoms, start: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Maximise the likelihood of a + b x by Newton's method; return (a, b) and the information."""
-    coefficients = np.array([0.0, 1.0])
+    coefficients = start
     likelihood = _log_likelihood(x, atoms, coefficients)
     for _ in range(_MAX_NEWTON_STEPS):
         fitted = _probability(x, coefficients)
@@ -224,10 +266,7 @@ def _fit(x: FloatArray, atoms: Atoms) -> tuple[FloatArray, FloatArray]:
         while (reached := _log_likelihood(x, atoms, coefficients + step)) < least:
             step = step / 2
         coefficients, likelihood = coefficients + step, reached
-    raise CalibrantError(
-        f"the calibration slope could not be fitted in {_MAX_NEWTON_STEPS} steps; the outcomes' "
-        "scores hardly overlap: more rows are needed"
-    )
+    raise CalibrantError(_NO_FIT)
 
 
 def _log_likelihood(x: FloatArray, atoms: Atoms, coefficients: FloatArray) -> float:

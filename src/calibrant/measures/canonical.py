@@ -15,7 +15,7 @@ A probability of 0 enters log t_c as the smallest positive number, about 5e-324:
 by underflow. Nothing else is changed; rows are neither clipped nor normalised.
 
 Limits: O(n^2 C) time; memory stays under 100 MB for 20 000 rows of 10 classes, which take some
-fifteen seconds on two cores. Sampling noise biases the estimate upwards where predictions are
+twenty seconds on two cores. Sampling noise biases the estimate upwards where predictions are
 calibrated, the more so the more classes share the rows; smoothing makes it coarse where
 miscalibration changes quickly.
 """

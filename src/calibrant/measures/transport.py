@@ -1,7 +1,7 @@
 """The cheapest way to cancel residuals: carry them to other scores, or drop them.
 
 Carrying a unit of residual a distance d costs d, dropping it costs 1. The least cost is the weak
-calibration error (linear programming duality: see :class:`Transport`). Scores lie within a
+calibration error (linear programming duality; :meth:`Transport.witness`). Scores lie within a
 distance of 1, so it never pays to drop residuals of both signs: what is dropped is the mean
 residual m, all of one sign. With C the running sum of residuals over increasing scores, the
 residual dropped so far is then a rising sequence between 0 and m (falling if m < 0), the rest is
@@ -89,7 +89,7 @@ class Transport:
         with np.errstate(over="ignore"):  # between scores closer than rounding
             slope = np.clip(np.diff(v) / np.diff(score), -1.0, 1.0)
         # The slopes of (p - y) v(p) for y = 0 and 1 are extreme at the ends of the linear pieces
-        # of v, which is level before the first score and after the last one.
+        # of v; beyond the outer scores v is level and they are v.
         ends = ((v[:-1], score[:-1]), (v[1:], score[1:]))
         slopes = np.concatenate([v, *(u + (p - y) * slope for u, p in ends for y in (0, 1))])
         # Adding a constant to v adds it to every slope: centred, the greatest size is least.

@@ -80,9 +80,7 @@ class Walk:
 
     def reach(self, statistic: Statistic) -> float:
         """Return how far the walk strays."""
-        position = np.cumsum(self.step)
-        high, low = np.maximum(position.max(), 0.0), np.minimum(position.min(), 0.0)
-        return float(statistic.of(high, low) / self.total)
+        return _reach(self.step, self.total, statistic)
 
 
 def calibration_walk(problem: Problem) -> Walk:
@@ -96,7 +94,8 @@ def calibration_reach(problem: Problem, statistic: Statistic) -> float:
     """Return how far the calibration walk strays, without keeping it where that can be spared."""
     if isinstance(problem, Sample) and not problem.is_weighted and not problem.is_soft:
         return _reach_of_rows(problem, statistic)
-    return calibration_walk(problem).reach(statistic)
+    atoms = problem.atoms
+    return _reach(atoms.residual, float(atoms.weight.sum()), statistic)
 
 
 def known_sigma(walk: Walk, purpose: str) -> float:
@@ -113,9 +112,26 @@ def known_sigma(walk: Walk, purpose: str) -> float:
     return walk.sigma
 
 
+def noise_weight(atoms: Atoms) -> FloatArray:
+    """Return the sum of w^2 at each score, refusing weights whose squares are no doubles."""
+    squared = atoms.weight_squared
+    if not 0 < squared.sum() < np.inf:
+        raise CalibrantError(
+            "sample_weight must have squares that are neither 0 nor infinite in double precision, "
+            f"for noise depends on them; the total weight is {atoms.weight.sum():g}: rescale them"
+        )
+    return squared
+
+
 def _sigma(atoms: Atoms) -> float:
-    noise = atoms.weight_squared * atoms.score * (1 - atoms.score)
+    noise = noise_weight(atoms) * atoms.score * (1 - atoms.score)
     return float(np.sqrt(noise.sum()) / atoms.weight.sum())
+
+
+def _reach(step: FloatArray, total: float, statistic: Statistic) -> float:
+    position = np.cumsum(step)
+    high, low = position.max().clip(min=0), position.min().clip(max=0)
+    return float(statistic.of(high, low) / total)
 
 
 def _reach_of_rows(sample: Sample, statistic: Statistic) -> float:
@@ -142,8 +158,8 @@ def _sorted_keys(sample: Sample) -> _Keys:
     start = 0
     for p, y, _ in sample.blocks():
         block = keys[start : start + len(p)]
-        np.add(p, 0.0, out=block.view(np.float64))  # turns -0.0 into 0.0
-        np.left_shift(block, _ONE, out=block)
+        block.view(np.float64)[:] = p
+        np.left_shift(block, _ONE, out=block)  # drops the sign of -0.0
         block |= y.astype(np.uint64)
         start += len(p)
     keys.sort()
