@@ -14,7 +14,7 @@ def describe(data: datasets.Dataset) -> None:
     side = "too low" if table.gap[worst] > 0 else "too high"
     test = cb.cumulative_test(y_true, y_prob)
     print(f"{data.name}: {data.n} forecasts")
-    print(f"  mean forecast {y_prob.mean():.3f}, of which {y_true.mean():.3f} came true")
+    print(f"  mean forecast {y_prob.mean():.3f}, happened in {y_true.mean():.3f} of cases")
     print(f"  smooth calibration error {cb.smooth_ece(y_true, y_prob):.4f}")
     print(f"  15-bin calibration error {cb.ece(y_true, y_prob):.4f}")
     print(f"  chance of a deviation this large if calibrated: {test.p_value:.2g}")
