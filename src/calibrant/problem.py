@@ -83,6 +83,9 @@ class Problem(Protocol):
     def is_soft(self) -> bool:
         """Whether any outcome lies strictly between 0 and 1."""
 
+    def atom_blocks(self) -> Iterator[Atoms]:
+        """Yield the atoms in order of score, a block at a time; no score is in two blocks."""
+
     @property
     def atoms(self) -> Atoms:
         """The rows pooled by score."""

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import checks, cosine
+from calibrant import checks, cosine, pooling
 from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.problem import Assignment, Atoms, Block, Quantity
@@ -128,12 +128,17 @@ class Sample:
         moments = cosine.gather(blocks, len(quantities), n_cells, order)
         return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))
 
+    def atom_blocks(self) -> Iterator[Atoms]:
+        """Yield the atoms in order of score, a block at a time; no score is in two blocks."""
+        if self.w is None and not self.is_soft:
+            yield from pooling.pooled_keys(pooling.sorted_keys(self.blocks(), self.n))
+        else:
+            yield pooling.pooled_rows(*self.columns())
+
     @cached_property
     def atoms(self) -> Atoms:
         """The rows pooled by score."""
-        if self.w is None and not self.is_soft:
-            return _pool_counts(self.y, self.p)
-        return _pool_weights(self)
+        return pooling.joined(self.atom_blocks())
 
 
 def read_outcomes(y: AnyArray, pos_label: Any) -> AnyArray:
@@ -213,46 +218,3 @@ def _times(value: FloatArray | None, share: FloatArray | None) -> FloatArray | N
 
 def _float64(array: AnyArray) -> FloatArray:
     return np.asarray(array, dtype=np.float64)
-
-
-def _pool_counts(y: AnyArray, p: AnyArray) -> Atoms:
-    """Pool 0/1 outcomes of weight 1 by sorting one packed key a row.
-
-    A double in [0, 1] has its two highest bits clear and sorts like the integer of the same bits,
-    so the outcome fits below it: one plain sort of 64-bit integers, no argsort, no ties to break.
-    """
-    # Adding 0.0 turns -0.0 into 0.0.
-    key = (np.add(p, 0.0, dtype=np.float64)).view(np.uint64)
-    np.left_shift(key, np.uint64(1), out=key)
-    key |= y.astype(np.uint64) if y.dtype.kind != "b" else y
-    key.sort()
-    outcome = key & np.uint64(1)
-    key >>= np.uint64(1)
-    starts = _starts(key)
-    ends = np.append(starts[1:], len(key))
-    score = key[starts].view(np.float64)
-    ones = np.concatenate(([0], np.cumsum(outcome, dtype=np.int64)))
-    rows = (ends - starts).astype(np.float64)
-    true = (ones[ends] - ones[starts]).astype(np.float64)
-    return Atoms(score, rows, rows, rows, true, true - rows * score)
-
-
-def _pool_weights(sample: Sample) -> Atoms:
-    """Pool weighted or soft rows, in an order that does not depend on the rows' own."""
-    p, y, w = sample.columns()
-    order = np.lexsort((w, y, p))
-    p, y, w = p[order], y[order], w[order]
-    p += 0.0  # turns -0.0 into 0.0
-    starts = _starts(p)
-    rows = np.diff(np.append(starts, len(p))).astype(np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        squared = w * w
-    sums = (np.add.reduceat(v, starts) for v in (w, squared, w * y, w * (y - p)))
-    return Atoms(p[starts], rows, *sums)
-
-
-def _starts(ordered: AnyArray) -> Any:
-    new = np.empty(len(ordered), dtype=bool)
-    new[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return np.flatnonzero(new)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from calibrant import pooling
 from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
 from calibrant.errors import CalibrantError
 from calibrant.measures import walk
@@ -82,7 +83,7 @@ def test_weights_whose_squares_are_no_doubles(scale):
 
 @pytest.mark.parametrize("kind", ["distinct", "tenths", "float32", "one value", "tied ends"])
 def test_walking_over_rows_equals_walking_over_atoms_to_the_last_bit(kind, monkeypatch):
-    monkeypatch.setattr(walk, "BLOCK_ROWS", 64)
+    monkeypatch.setattr(pooling, "_BLOCK_ROWS", 64)
     rng = np.random.default_rng(3)
     p = {
         "distinct": lambda: rng.random(1000),

@@ -18,7 +18,7 @@ import numpy as np
 from calibrant import checks, cosine
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
-from calibrant.measures.smooth_error import logit
+from calibrant.logits import logit, sigmoid
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
 from calibrant.sample import Sample, read_outcomes, read_weights
@@ -161,12 +161,6 @@ def logit_smoothed_ece(
     if y_prob is not None or multiclass is not None or labels is not None:
         raise CalibrantError("logits stand in for y_prob of a binary problem: give one of the two")
     return error.of_logits(*_read_logits(y_true, logits, sample_weight, pos_label))
-
-
-def sigmoid(u: FloatArray) -> FloatArray:
-    """Return 1 / (1 + exp(-u)) without overflow."""
-    small = np.exp(-np.abs(u))
-    return np.asarray(np.where(u >= 0, 1.0, small) / (1 + small))
 
 
 def _read_logits(

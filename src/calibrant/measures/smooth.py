@@ -16,7 +16,8 @@ from typing import Any, Literal
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
-from calibrant.measures.smooth_error import Increasing, SmoothError, logit
+from calibrant.logits import logit
+from calibrant.measures.smooth_error import Increasing, SmoothError
 from calibrant.multiclass import reduce_classes
 
 __all__ = ["smooth_ece"]

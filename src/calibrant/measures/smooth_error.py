@@ -124,12 +124,6 @@ def transformed_residuals(problem: Problem, transform: Increasing, tails: float)
     )
 
 
-def logit(p: FloatArray) -> FloatArray:
-    """Return log(p / (1 - p)), infinite at 0 and 1."""
-    with np.errstate(divide="ignore"):
-        return np.log(p) - np.log1p(-p)
-
-
 def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
     u = np.asarray(transform(score), dtype=np.float64)
     if u.shape != score.shape or np.isnan(u).any() or not np.all(u[1:] > u[:-1]):

@@ -13,21 +13,14 @@ Tied scores make one step, so the order of rows never matters, to the last bit.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.problem import Atoms, Problem
-from calibrant.sample import BLOCK_ROWS, Sample
-
-_Keys = npt.NDArray[np.uint64]
-_ONE = np.uint64(1)
-_BITS_OF_ONE = np.float64(1).view(np.uint64)
 
 
 class Statistic(Enum):
@@ -91,11 +84,15 @@ def calibration_walk(problem: Problem) -> Walk:
 
 
 def calibration_reach(problem: Problem, statistic: Statistic) -> float:
-    """Return how far the calibration walk strays, without keeping it where that can be spared."""
-    if isinstance(problem, Sample) and not problem.is_weighted and not problem.is_soft:
-        return _reach_of_rows(problem, statistic)
-    atoms = problem.atoms
-    return _reach(atoms.residual, float(atoms.weight.sum()), statistic)
+    """Return how far the calibration walk strays, without keeping it."""
+    position = high = low = total = 0.0
+    for atoms in problem.atom_blocks():
+        step = atoms.residual
+        step[0] += position
+        walked = np.cumsum(step, out=step)
+        position, high, low = walked[-1], max(high, walked.max()), min(low, walked.min())
+        total += float(atoms.weight.sum())
+    return float(statistic.of(np.array(high), np.array(low)) / total)
 
 
 def known_sigma(walk: Walk, purpose: str) -> float:
@@ -132,59 +129,3 @@ def _reach(step: FloatArray, total: float, statistic: Statistic) -> float:
     position = np.cumsum(step)
     high, low = position.max().clip(min=0), position.min().clip(max=0)
     return float(statistic.of(high, low) / total)
-
-
-def _reach_of_rows(sample: Sample, statistic: Statistic) -> float:
-    """Walk over sorted rows a block at a time.
-
-    The same sums as over atoms, bit for bit; only one array as long as the sample is made, which
-    halves the time.
-    """
-    position = high = low = 0.0
-    for keys in _tied_blocks(_sorted_keys(sample)):
-        step = _steps(keys)
-        step[0] += position
-        walked = np.cumsum(step, out=step)
-        position, high, low = walked[-1], max(high, walked.max()), min(low, walked.min())
-    return float(statistic.of(np.array(high), np.array(low)) / sample.n)
-
-
-def _sorted_keys(sample: Sample) -> _Keys:
-    """Return each row as one integer, its score's bits above its outcome, in order.
-
-    Doubles in [0, 1] sort like the integers of the same bits, whose two highest are clear.
-    """
-    keys = np.empty(sample.n, dtype=np.uint64)
-    start = 0
-    for p, y, _ in sample.blocks():
-        block = keys[start : start + len(p)]
-        block.view(np.float64)[:] = p
-        np.left_shift(block, _ONE, out=block)  # drops the sign of -0.0
-        block |= y.astype(np.uint64)
-        start += len(p)
-    keys.sort()
-    return keys
-
-
-def _tied_blocks(keys: _Keys) -> Iterator[_Keys]:
-    """Yield sorted keys in blocks that never part equal scores."""
-    start = 0
-    while start < len(keys):
-        last = keys[min(start + BLOCK_ROWS, len(keys)) - 1]
-        stop = int(np.searchsorted(keys, last | _ONE, side="right"))
-        yield keys[start:stop]
-        start = stop
-
-
-def _steps(keys: _Keys) -> FloatArray:
-    """Return the sum of y - p at each distinct score of a block."""
-    bits = keys >> _ONE
-    score = bits.view(np.float64)
-    # The bits of 1.0 times 0 or 1 are a double of that value, sooner made than by conversion.
-    outcome = ((keys & _ONE) * _BITS_OF_ONE).view(np.float64)
-    new = bits[1:] != bits[:-1]
-    if new.all():
-        return np.subtract(outcome, score, out=outcome)
-    starts = np.concatenate(([0], np.flatnonzero(new) + 1))
-    rows = np.diff(starts, append=len(keys))
-    return np.asarray(np.add.reduceat(outcome, starts) - rows * score[starts])
