@@ -14,10 +14,11 @@ def describe(data: datasets.Dataset) -> None:
     side = "too low" if table.gap[worst] > 0 else "too high"
     test = cb.cumulative_test(y_true, y_prob)
     print(f"{data.name}: {data.n} forecasts")
-    print(f"  mean forecast {y_prob.mean():.3f}, happened in {y_true.mean():.3f} of cases")
+    print(f"  mean forecast {y_prob.mean():.3f}, mean outcome {y_true.mean():.3f}")
     print(f"  smooth calibration error {cb.smooth_ece(y_true, y_prob):.4f}")
     print(f"  15-bin calibration error {cb.ece(y_true, y_prob):.4f}")
-    print(f"  chance of a deviation this large if calibrated: {test.p_value:.2g}")
+    chance = f"{test.p_value:.2g}" if test.p_value > 1e-300 else "below 1e-300"
+    print(f"  chance of a deviation this large if calibrated: {chance}")
     low, high = table.edges[worst], table.edges[worst + 1]
     print(f"  most is lost from {low:.1f} to {high:.1f}, where forecasts are {side}")
     print()

@@ -24,10 +24,25 @@ _REAL_KINDS = "buif"
 
 def as_array(values: Any, name: str) -> AnyArray:
     """Return `values` as a numpy array of any dtype, without copying where numpy allows it."""
+    if type(values) is np.ndarray:
+        return values
+    try:
+        return _convert(values, name)
+    except CalibrantError:
+        raise
+    except (TypeError, ValueError, RuntimeError, OverflowError) as problem:
+        raise CalibrantError(
+            f"{name} cannot be read as an array of numbers or labels: {problem}"
+        ) from problem
+
+
+def _convert(values: Any, name: str) -> AnyArray:
+    if values is None:
+        raise CalibrantError(f"{name} is missing: give (y_true, y_prob)")
     if isinstance(values, np.ma.MaskedArray):
         return _unmasked(values, name)
     if isinstance(values, np.ndarray):
-        return values
+        return np.asarray(values)
     if isinstance(values, (list, tuple)):
         return _from_sequence(values, name)
     if _comes_from(values, "torch"):
@@ -36,9 +51,10 @@ def as_array(values: Any, name: str) -> AnyArray:
         return _from_dataframe_library(values, name)
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
         return np.asarray(values)
+    hint = ": wrap it in list(...)" if hasattr(values, "__iter__") else ""
     raise CalibrantError(
         f"{name} must be a list, an array, a tensor or a dataframe column; "
-        f"got {type(values).__name__}"
+        f"got {type(values).__name__}{hint}"
     )
 
 
@@ -56,9 +72,9 @@ def _comes_from(values: Any, *packages: str) -> bool:
 
 def _unmasked(values: np.ma.MaskedArray[Any, Any], name: str) -> AnyArray:
     if np.ma.is_masked(values):
-        first = int(np.flatnonzero(np.ma.getmaskarray(values))[0])
+        count = int(np.ma.getmaskarray(values).sum())
         raise CalibrantError(
-            f"{name} must have no masked values; the first is at index {first}: remove or fill them"
+            f"{name} must have no masked values; it has {count}: remove or fill them"
         )
     return np.asarray(values.data)
 
@@ -66,7 +82,9 @@ def _unmasked(values: np.ma.MaskedArray[Any, Any], name: str) -> AnyArray:
 def _from_sequence(values: list[Any] | tuple[Any, ...], name: str) -> AnyArray:
     try:
         return np.asarray(values)
-    except ValueError:
+    except ValueError as problem:
+        if "inhomogeneous" not in str(problem):
+            raise
         raise CalibrantError(
             f"{name} must be rectangular; got a nested list whose rows differ in length"
         ) from None

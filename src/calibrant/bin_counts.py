@@ -23,7 +23,7 @@ _EMPTY = -1.0
 
 
 def square_root(problem: Problem, layout: Layout) -> int:
-    """Return floor(sqrt(n)), n counting rows, not weight (001, section 4.5)."""
+    """Return floor(sqrt(n)), n counting rows, not weight (Posocco and Bonnefoy 2021)."""
     return int(np.sqrt(problem.n))
 
 

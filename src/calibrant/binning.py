@@ -94,11 +94,11 @@ class UniformBins(Bins):
 
 @dataclass(frozen=True, eq=False)
 class Convex:
-    """Share each row between the two bins whose centres enclose it (001, Definition 5).
+    """Share each row between the two bins whose centres enclose it.
 
     A row at c_j <= p <= c_{j+1} gives 1 - t to bin j and t to bin j+1 with
-    t = (p - c_j) / (c_{j+1} - c_j); beyond the outer centres the outer bin gets all of it. The
-    paper prints the two shares exchanged.
+    t = (p - c_j) / (c_{j+1} - c_j); beyond the outer centres the outer bin gets all of it
+    (Posocco and Bonnefoy 2021, Definition 5, where the two shares are printed exchanged).
     """
 
     bins: Bins
@@ -189,7 +189,7 @@ class EqualMass:
         middle = (below + above) / 2
         # Between two neighbouring doubles there is no middle: cut at the upper one.
         edges = np.concatenate(([0.0], np.where(middle > below, middle, above), [1.0]))
-        # Width runs from a bin's first score to the next bin's first score (003, eqs. 3-4).
+        # Width runs from a bin's first score to the next bin's (Arrieta-Ibarra et al. 2022).
         firsts = np.concatenate((atoms.score[:1], above, [1.0]))
         return Bins(edges, np.diff(firsts), "left")
 

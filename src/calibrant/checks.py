@@ -20,6 +20,8 @@ from calibrant.errors import CalibrantError
 _ROUNDING_EXCESS = 1e-5
 # Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
 ROW_SUM_TOLERANCE = 0.05
+# Weights whose sum lies between these can be squared and multiplied by any number of rows.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-140, 1e140
 # How many distinct values strictly between 0 and 1 make labels that look like probabilities.
 _MANY_VALUES = 3
 
@@ -66,15 +68,15 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
     """Return an array of real numbers, taking objects such as Decimal to float64."""
     if is_real(array):
         return array
-    if array.dtype.kind == "O":
-        try:
-            return array.astype(np.float64)
-        except (TypeError, ValueError):
-            _refuse_non_number(array, name)
-    raise CalibrantError(
-        f"{name} must hold numbers; got {_show(array.flat[0])} at {_place(array, 0)} "
-        f"(dtype {array.dtype})"
-    )
+    if array.dtype.kind != "O":
+        _refuse_non_number(array, 0, name)
+    for flat, value in enumerate(array.flat):
+        if isinstance(value, str | bytes) or not hasattr(value or 0, "__float__"):
+            _refuse_non_number(array, flat, name)
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise CalibrantError(f"{name} must hold numbers; {problem}") from problem
 
 
 def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
@@ -82,17 +84,24 @@ def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
     low, high = p.min(), p.max()
     if low >= 0 and high <= 1:
         return
-    _check_finite(p, name)
+    check_finite(p, name)
     outside = (p < 0) | (p > 1)
+    rule = f"{name} must lie in [0, 1]"
+    _refuse(p, outside, rule, "out of range", _hint_for_range(p, float(low), float(high)))
+
+
+def _hint_for_range(p: AnyArray, low: float, high: float) -> str:
+    """Say what numbers outside [0, 1] look like."""
     if low >= -_ROUNDING_EXCESS and high <= 1 + _ROUNDING_EXCESS:
-        hint = "this looks like rounding: numpy.clip it to [0, 1] if you agree"
-    elif low < 0:
-        hint = "logits or scores? turn them into probabilities first, e.g. scipy.special.expit"
-    elif high <= 100:
-        hint = "percentages? divide by 100"
-    else:
-        hint = "only probabilities can be calibrated"
-    _refuse(p, outside, f"{name} must lie in [0, 1]", "out of range", hint)
+        return "this looks like rounding: numpy.clip it to [0, 1] if you agree"
+    if high <= 0:
+        return "log-probabilities? take numpy.exp first"
+    if low < 0:
+        inverse = "scipy.special.expit" if p.ndim == 1 else "scipy.special.softmax over columns"
+        return f"logits or scores? turn them into probabilities first, e.g. {inverse}"
+    if high <= 100 and np.mean(p > 1) > 0.5:
+        return "percentages? divide by 100"
+    return "only probabilities can be calibrated"
 
 
 def check_logits(u: AnyArray, name: str = "logits") -> None:
@@ -112,7 +121,8 @@ def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
         row = int(np.argmax(wrong))
         raise CalibrantError(
             f"each row of {name} must sum to 1; row {row} sums to {sums[row]:.6g} "
-            f"({_count(wrong)} rows wrong): normalise them, or give independent scores one by one"
+            f"({_count(wrong)} of {len(p)} rows do not): normalise them, or give the column of one "
+            "class at a time"
         )
 
 
@@ -120,7 +130,7 @@ def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
     """Refuse weights that are not one finite, non-negative number a row, not all zero."""
     if w.ndim != 1 or w.shape[0] != n:
         raise CalibrantError(f"{name} must have shape ({n},), one weight a row; got {w.shape}")
-    _check_finite(w, name)
+    check_finite(w, name)
     if w.min() < 0:
         rule = f"{name} must not be negative"
         _refuse(w, w < 0, rule, "negative", "a weight says how much a row counts")
@@ -128,18 +138,26 @@ def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
         total = float(w.sum(dtype=np.float64))
     if total == 0:
         raise CalibrantError(f"{name} must not be zero everywhere; all {n} weights are 0")
-    if not np.isfinite(total):
-        raise CalibrantError(f"{name} must have a finite sum; it overflows: rescale the weights")
+    if not _LEAST_WEIGHT < total < _MOST_WEIGHT:
+        raise CalibrantError(
+            f"{name} must have a sum between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}, so that no "
+            f"product overflows; got {total:g}: rescale the weights"
+        )
 
 
 def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
     """Refuse numeric outcomes outside [0, 1], saying what they look like instead."""
     if y.dtype.kind == "b" or (y.min() >= 0 and y.max() <= 1):
         return
-    _check_finite(y, name)
+    check_finite(y, name)
     labels = np.unique(y)
     if len(labels) == 2:
         raise CalibrantError(two_labels_sentence(labels, name))
+    if len(labels) == 1:
+        raise CalibrantError(
+            f"{name} must be 0 or 1 (or soft, in [0, 1]); every row is {_show(labels[0])}: "
+            "name the positive label with pos_label"
+        )
     if np.all(labels == np.round(labels)):
         raise CalibrantError(
             f"{name} must be 0 or 1 (or soft, in [0, 1]) for one column of probabilities; it has "
@@ -156,9 +174,9 @@ def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
     forecasts that are all 0 or 1, both occurring, are an accident.
     """
     # A necessary condition that costs nothing: swapped, the first forecasts are 0 or 1.
-    if y.dtype.kind != "f" or not _all_zero_or_one(p[:32]) or _all_zero_or_one(y[:4096]):
+    if y.dtype.kind != "f" or not _all_zero_or_one(p[:32]) or not _all_zero_or_one(p):
         return
-    if not _all_zero_or_one(p) or p.min() == p.max():
+    if p.min() == p.max():
         return
     inside = y[(y > 0) & (y < 1)]
     if len(np.unique(inside)) >= _MANY_VALUES:
@@ -181,7 +199,8 @@ def _all_zero_or_one(values: AnyArray) -> bool:
     return bool(np.all((values == 0) | (values == 1)))
 
 
-def _check_finite(array: AnyArray, name: str) -> None:
+def check_finite(array: AnyArray, name: str) -> None:
+    """Refuse nan and infinite numbers."""
     if array.dtype.kind == "f" and not (np.isfinite(array.min()) and np.isfinite(array.max())):
         rule = f"{name} must be finite"
         _refuse(array, ~np.isfinite(array), rule, "not finite", "remove or fill such rows")
@@ -196,15 +215,11 @@ def _refuse(array: AnyArray, bad: AnyArray, rule: str, fault: str, hint: str) ->
     )
 
 
-def _refuse_non_number(array: AnyArray, name: str) -> NoReturn:
-    for flat, value in enumerate(array.flat):
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            raise CalibrantError(
-                f"{name} must hold numbers; got {value!r} at {_place(array, flat)}"
-            ) from None
-    raise CalibrantError(f"{name} must hold numbers; got dtype {array.dtype}")
+def _refuse_non_number(array: AnyArray, flat: int, name: str) -> NoReturn:
+    raise CalibrantError(
+        f"{name} must hold numbers; got {_show(array.flat[flat])} at {_place(array, flat)}: "
+        "convert it first"
+    )
 
 
 def _place(array: AnyArray, flat: int) -> str:

@@ -190,7 +190,7 @@ def _parabola_variation(left: FloatArray, mean: FloatArray, right: FloatArray) -
     root = np.sqrt(np.maximum(slope**2 - 4 * left * bend, 0.0))
     # The stable form of both roots; a missing root falls outside and is clipped to an end.
     half = -(slope + np.copysign(root, slope)) / 2
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         roots = np.stack((half / bend, left / half))
     roots = np.sort(np.clip(np.nan_to_num(roots, nan=0.0), 0.0, 1.0), axis=0)
     ends = np.concatenate((np.zeros((1, len(left))), roots, np.ones((1, len(left)))))

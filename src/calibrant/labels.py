@@ -1,67 +1,175 @@
-"""Class labels and the columns of y_prob that they name."""
+"""Outcomes and class labels as people write them, as numbers."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import AnyArray, as_array
+from calibrant import checks
+from calibrant.arrays import AnyArray, as_array, is_real
 from calibrant.errors import CalibrantError
 from calibrant.problem import Index
+
+
+def read_outcomes(y: AnyArray, pos_label: Any, labels: Sequence[Any] | None = None) -> AnyArray:
+    """Return outcomes of one binary problem as real numbers in [0, 1].
+
+    Two labels of any kind become 0 and 1 when `pos_label` names the positive one, or `labels` both
+    of them, the positive one last.
+    """
+    if labels is not None:
+        names = column_names(labels, 2)
+        positive = names[1] if pos_label is None else pos_label
+        return np.asarray(label_codes(y, labels, 2) == column_of(positive, labels, 2, "pos_label"))
+    if pos_label is not None:
+        return _is_positive(y, pos_label)
+    if not is_real(y):
+        y = _numbers_in_disguise(y)
+    checks.check_outcomes(y)
+    return y
 
 
 def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> Index:
     """Return the column of each row's label."""
     if labels is not None:
         return _codes_by_name(y, column_names(labels, n_classes))
-    if y.dtype.kind not in "buif":
+    if y.dtype.kind == "b":
         raise CalibrantError(
-            f"y_true has labels such as {y[0]!r}: name the {n_classes} columns of y_prob in order "
-            "with labels="
+            f"y_true must hold class labels for {n_classes} columns of y_prob; got true and false: "
+            "give the column that they speak of, or the labels"
         )
-    codes = y.astype(np.intp)
-    wrong = (codes != y) | (codes < 0) | (codes >= n_classes)
+    if not is_real(y):
+        y = _class_numbers(y, n_classes)
+    checks.check_finite(y, "y_true")
+    wrong = (y != np.round(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
         row = int(np.argmax(wrong))
         raise CalibrantError(
             f"y_true must hold class numbers 0 to {n_classes - 1}; got {y[row].item()!r} at index "
             f"{row}: name the columns of y_prob with labels= if classes are called otherwise"
         )
-    return codes
+    return y.astype(np.intp)
 
 
-def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
-    columns = {name: column for column, name in enumerate(names)}
-    present, inverse = np.unique(y, return_inverse=True)
-    known = np.array([columns.get(label, -1) for label in present.tolist()], dtype=np.intp)
-    codes = known[inverse.reshape(len(y))]
-    if known.min() < 0:
-        row = int(np.argmax(codes < 0))
-        raise CalibrantError(
-            f"y_true must hold the given labels; got {y.tolist()[row]!r} at index {row}, "
-            f"which is not among the {len(names)} labels"
-        )
-    return codes
-
-
-def column_names(labels: Sequence[Any], n_classes: int) -> list[Any]:
+def column_names(labels: Any, n_classes: int) -> list[Any]:
     """Return the names of the columns of y_prob, in order."""
-    names = as_array(labels, "labels").tolist()
-    if len(names) != n_classes or len(set(names)) != n_classes:
+    names = list(labels) if isinstance(labels, range) else as_array(labels, "labels").tolist()
+    flat = all(isinstance(name, Hashable) for name in names)
+    if not flat or len(names) != n_classes or len(set(names)) != n_classes:
         raise CalibrantError(
             f"labels must name the {n_classes} columns of y_prob, each once; got {names!r:.80}"
         )
     return list(names)
 
 
-def column_of(label: Any, labels: Sequence[Any] | None, n_classes: int) -> int:
-    """Return the column that a class label names."""
+def column_of(
+    label: Any, labels: Sequence[Any] | None, n_classes: int, name: str = "multiclass"
+) -> int:
+    """Return the column that a class label names; `name` is the argument it came as."""
     names = list(range(n_classes)) if labels is None else column_names(labels, n_classes)
+    check_scalar(label, name)
     if label not in names:
-        raise CalibrantError(
-            "multiclass must be 'confidence', 'classwise', 'top_label' or a class label; "
-            f"got {label!r}, which names no column"
-        )
+        words = "'confidence', 'classwise', 'top_label' or " if name == "multiclass" else ""
+        shown = ", ".join(repr(known) for known in names[:6]) + (", ..." if n_classes > 6 else "")
+        raise CalibrantError(f"{name} must be {words}a class label ({shown}); got {label!r}")
     return names.index(label)
+
+
+def check_scalar(label: Any, name: str) -> None:
+    """Refuse anything but one label."""
+    if isinstance(label, np.ndarray) or not isinstance(label, Hashable) or _is_missing(label):
+        raise CalibrantError(f"{name} must be one label; got {label!r:.80}")
+
+
+def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
+    """Refuse a dataframe whose columns are named after the classes in another order."""
+    columns = getattr(y_prob, "columns", None)
+    if columns is None:
+        return
+    names = list(columns)
+    expected = list(range(len(names))) if labels is None else column_names(labels, len(names))
+    if names != expected and set(names) == set(expected):
+        raise CalibrantError(
+            f"y_prob must have its columns in the order of the classes, {expected!r:.60}; got "
+            f"{names!r:.60}: reorder them"
+        )
+
+
+def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
+    check_scalar(pos_label, "pos_label")
+    present, inverse = _distinct(y)
+    positive = np.array([label == pos_label for label in present], dtype=bool)
+    others = [label for label, yes in zip(present, positive.tolist(), strict=True) if not yes]
+    if len(others) > 1:
+        shown = ", ".join(repr(label) for label in others[:4])
+        raise CalibrantError(
+            f"y_true must have two labels, one of them pos_label={pos_label!r}; "
+            f"the others are {shown}{', ...' if len(others) > 4 else ''}"
+        )
+    return positive[inverse]
+
+
+def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
+    columns = {name: column for column, name in enumerate(names)}
+    present, inverse = _distinct(y)
+    known = np.array([columns.get(label, -1) for label in present], dtype=np.intp)
+    codes = known[inverse]
+    if known.min() < 0:
+        row = int(np.argmax(codes < 0))
+        raise CalibrantError(
+            f"y_true must hold the given labels; got {present[inverse[row]]!r} at index {row}, "
+            f"which is not among {names!r:.60}"
+        )
+    return codes
+
+
+def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
+    """Return the labels that occur, as Python values, and which of them each row has."""
+    if is_real(y):
+        checks.check_finite(y, "y_true")
+    if is_real(y) or y.dtype.kind in "US":
+        present, inverse = np.unique(y, return_inverse=True)
+        return present.tolist(), inverse.reshape(len(y))
+    # Objects of mixed types cannot be sorted, but they can be looked up.
+    found: dict[Any, int] = {}
+    inverse = np.empty(len(y), dtype=np.intp)
+    for row, label in enumerate(y.tolist()):
+        if _is_missing(label) or not isinstance(label, Hashable):
+            raise CalibrantError(
+                f"y_true must have a label in every row; got {label!r:.40} at index {row}: "
+                "remove or fill such rows"
+            )
+        inverse[row] = found.setdefault(label, len(found))
+    return list(found), inverse
+
+
+def _numbers_in_disguise(y: AnyArray) -> AnyArray:
+    """Return objects that are numbers or booleans; ask what labels mean."""
+    # Text never is a number here, not even "0" and "1".
+    if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
+        return checks.as_numbers(y, "y_true")
+    present, _ = _distinct(y)
+    if len(present) == 2:
+        raise CalibrantError(checks.two_labels_sentence(sorted(present, key=str), "y_true"))
+    raise CalibrantError(
+        f"y_true must be 0 or 1 (or soft, in [0, 1]); it has {len(present)} text label"
+        f"{'s' if len(present) > 1 else ''} such as {present[0]!r}: "
+        "name the positive one with pos_label, or give y_prob one column a class with labels"
+    )
+
+
+def _class_numbers(y: AnyArray, n_classes: int) -> AnyArray:
+    if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
+        return checks.as_numbers(y, "y_true")
+    raise CalibrantError(
+        f"y_true has labels such as {y.tolist()[0]!r}: name the {n_classes} columns of y_prob in "
+        "order with labels="
+    )
+
+
+def _is_missing(label: Any) -> bool:
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float | np.floating) and bool(np.isnan(label))

@@ -24,7 +24,7 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
-from calibrant.labels import column_names, column_of, label_codes
+from calibrant.labels import check_column_order, check_scalar, column_of, label_codes
 from calibrant.norms import Norm
 from calibrant.problem import Index, Problem
 from calibrant.sample import BLOCK_ROWS, Sample, read_weights
@@ -194,6 +194,9 @@ def read_table(
 ) -> Sample | ClassTable:
     """Read one column (or two complementary ones) as a sample, more as a class table."""
     p = as_array(y_prob, "y_prob")
+    check_column_order(y_prob, labels)
+    if multiclass is not None:
+        check_scalar(multiclass, "multiclass")
     if p.ndim == 2 and p.shape[1] == 2 and multiclass is None:
         return _read_two_columns(y_true, p, sample_weight, labels, pos_label)
     if p.ndim == 2 and p.shape[1] > 1:
@@ -207,24 +210,36 @@ def read_table(
         raise CalibrantError(
             f"multiclass={multiclass!r} needs y_prob of shape (n, classes); got {p.shape}"
         )
-    if labels is not None and pos_label is None:
-        pos_label = column_names(labels, 2)[1]
-    return Sample.read(y_true, p, sample_weight=sample_weight, pos_label=pos_label)
+    return Sample.read(y_true, p, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
 
 
 def _read_two_columns(
     y_true: Any, p: AnyArray, sample_weight: Any, labels: Sequence[Any] | None, pos_label: Any
 ) -> Sample:
-    p = _checked_matrix(p)
+    """Read the probabilities of both outcomes, the positive one in the second column."""
+    p, y = _checked_matrix(p), as_array(y_true, "y_true")
     positive = 1
-    if labels is not None:
-        names = column_names(labels, 2)
-        pos_label = names[1] if pos_label is None else pos_label
-        positive = column_of(pos_label, names, 2)
-    y = as_array(y_true, "y_true")
+    if pos_label is not None:
+        positive = _positive_column(pos_label, labels)
+    elif labels is None and y.dtype.kind not in "buif" and y.ndim == 1:
+        raise CalibrantError(
+            f"y_true has labels such as {y.tolist()[0]!r}: name the two columns of y_prob in order "
+            "with labels="
+        )
     if y.ndim == 2 and y.shape[1] == 2:
-        y, pos_label = y[:, positive], None
-    return Sample.read(y, p[:, positive], sample_weight=sample_weight, pos_label=pos_label)
+        y, pos_label, labels = y[:, positive], None, None
+    return Sample.read(
+        y, p[:, positive], sample_weight=sample_weight, pos_label=pos_label, labels=labels
+    )
+
+
+def _positive_column(pos_label: Any, labels: Sequence[Any] | None) -> int:
+    if labels is None and pos_label not in (0, 1):
+        raise CalibrantError(
+            f"y_prob has two columns: name them in order with labels=, so that "
+            f"pos_label={pos_label!r} says which one is meant"
+        )
+    return column_of(pos_label, labels, 2, "pos_label")
 
 
 def read_classes(
@@ -232,6 +247,7 @@ def read_classes(
 ) -> ClassTable:
     """Read one column a class as a class table."""
     p = as_array(y_prob, "y_prob")
+    check_column_order(y_prob, labels)
     if p.ndim != 2 or p.shape[1] < 2:
         raise CalibrantError(f"y_prob must have one column a class; got shape {p.shape}")
     p = _checked_matrix(p)

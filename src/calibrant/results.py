@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,10 +17,20 @@ if TYPE_CHECKING:
 
 
 class Result:
-    """What all results share."""
+    """What all results share: fields that do not change, arrays included."""
+
+    def __post_init__(self) -> None:
+        """Lock the arrays, so that a result stays what was measured."""
+        for field in fields(self):  # type: ignore[arg-type]
+            value = getattr(self, field.name)
+            if isinstance(value, np.ndarray):
+                # A view, so that the array of whoever made the result is not locked with it.
+                locked = value.view()
+                locked.flags.writeable = False
+                object.__setattr__(self, field.name, locked)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain Python values, arrays as lists, ready for JSON."""
+        """Return the fields as plain Python values, arrays as lists and nan as None."""
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
 
@@ -55,11 +66,16 @@ class BinTable(Result):
         return frame(columns | {name: getattr(self, name) for name in names})
 
     def __repr__(self) -> str:
-        lines = [f"{'bin':>15} {'n':>9} {'mean_pred':>9} {'mean_true':>9} {'gap':>8}"]
-        for k in range(len(self.n)):
-            span = f"{self.edges[k]:.4g} - {self.edges[k + 1]:.4g}"
+        weighted = bool(np.any(self.weight != self.n))
+        spans = [f"{low:.4g} - {high:.4g}" for low, high in pairwise(self.edges)]
+        width = max(15, *map(len, spans))
+        heading = f"{'bin':>{width}} {'n':>9} " + (f"{'weight':>9} " if weighted else "")
+        lines = [heading + f"{'mean_pred':>9} {'mean_true':>9} {'gap':>8}"]
+        for k, span in enumerate(spans):
+            line = f"{span:>{width}} {self.n[k]:>9} "
+            line += f"{self.weight[k]:>9.6g} " if weighted else ""
             means = f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {self.gap[k]:+8.4f}"
-            lines.append(f"{span:>15} {self.n[k]:>9} " + (means if self.n[k] else "    empty"))
+            lines.append(line + (means if self.n[k] else "    empty"))
         return "\n".join(lines)
 
 
@@ -97,7 +113,7 @@ class Curve(Result):
 
     @property
     def area_bound(self) -> float:
-        """How far `area` can be from smECE at this bandwidth: sqrt(2/pi) s (000, Lemma 10)."""
+        """How far `area` can be from smECE at this bandwidth: sqrt(2/pi) s (Lemma 10)."""
         return float(np.sqrt(2 / np.pi) * self.bandwidth)
 
     def __repr__(self) -> str:
@@ -165,9 +181,10 @@ def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _plain(value: Any) -> Any:
-    if isinstance(value, np.ndarray | np.generic):
-        return value.tolist()
-    return value
+    if isinstance(value, np.ndarray):
+        return [_plain(one) for one in value.tolist()]
+    value = value.item() if isinstance(value, np.generic) else value
+    return None if isinstance(value, float) and np.isnan(value) else value
 
 
 @dataclass(frozen=True, repr=False)

@@ -7,7 +7,7 @@ that reading ten million float32 predictions copies none of them. Measures that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -17,6 +17,7 @@ import numpy as np
 from calibrant import checks, cosine, pooling
 from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
+from calibrant.labels import read_outcomes
 from calibrant.problem import Assignment, Atoms, Block, Quantity
 
 # Small enough for a block and its temporaries to stay in cache, large enough that numpy's
@@ -51,7 +52,13 @@ class Sample:
 
     @classmethod
     def read(
-        cls, y_true: Any, y_prob: Any, *, sample_weight: Any = None, pos_label: Any = None
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        sample_weight: Any = None,
+        pos_label: Any = None,
+        labels: Sequence[Any] | None = None,
     ) -> Sample:
         """Check one-dimensional input and make a sample of it; zero-weight rows are left out."""
         y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
@@ -61,7 +68,7 @@ class Sample:
         checks.check_same_length(y, "y_true", p, "y_prob")
         p = checks.as_numbers(p, "y_prob")
         checks.check_probabilities(p)
-        y = read_outcomes(y, pos_label)
+        y = read_outcomes(y, pos_label, labels)
         checks.check_not_swapped(y, p)
         return cls(y, p).weighted(read_weights(sample_weight, len(p)))
 
@@ -141,22 +148,12 @@ class Sample:
         return pooling.joined(self.atom_blocks())
 
 
-def read_outcomes(y: AnyArray, pos_label: Any) -> AnyArray:
-    """Return outcomes as real numbers in [0, 1], whatever two labels they came as."""
-    if pos_label is not None:
-        return _is_positive(y, pos_label)
-    if y.dtype.kind in "OUST":
-        y = _numbers_or_ask_for_label(y)
-    y = checks.as_numbers(y, "y_true")
-    checks.check_outcomes(y)
-    return y
-
-
 def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
     """Return checked weights, or None where every row counts once."""
     if sample_weight is None:
         return None
-    w = checks.as_numbers(as_array(sample_weight, "sample_weight"), "sample_weight")
+    w = _one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
+    w = checks.as_numbers(w, "sample_weight")
     checks.check_weights(w, n)
     return w
 
@@ -167,32 +164,6 @@ def _one_column(array: AnyArray, name: str) -> AnyArray:
     if array.ndim != 1:
         raise CalibrantError(f"{name} must have shape (n,); got {array.shape}")
     return array
-
-
-def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
-    positive = np.asarray(y == pos_label)
-    others = np.unique(y[~positive]) if positive.shape == y.shape else np.unique(y)
-    if len(others) > 1 or positive.shape != y.shape:
-        shown = ", ".join(repr(label) for label in others[:4].tolist())
-        raise CalibrantError(
-            f"y_true must have two labels, one of them pos_label={pos_label!r}; "
-            f"the others are {shown}{', ...' if len(others) > 4 else ''}"
-        )
-    return positive
-
-
-def _numbers_or_ask_for_label(y: AnyArray) -> AnyArray:
-    # Objects may be plain numbers or booleans in disguise; text never is, not even "0" and "1".
-    if y.dtype.kind == "O" and not any(isinstance(value, str) for value in y):
-        return checks.as_numbers(y, "y_true")
-    labels = np.unique(y.astype(str))
-    if len(labels) == 2:
-        raise CalibrantError(checks.two_labels_sentence(labels, "y_true"))
-    raise CalibrantError(
-        f"y_true must be 0 or 1 (or soft, in [0, 1]); it has {len(labels)} text label"
-        f"{'s' if len(labels) > 1 else ''} such as {str(labels[0])!r}: "
-        "name the positive one with pos_label, or give y_prob one column a class with labels"
-    )
 
 
 def _per_row(

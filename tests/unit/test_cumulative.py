@@ -73,14 +73,6 @@ def test_no_noise_to_divide_by():
         ecce_mad([1, 0], [0.0, 1.0], normalize=True)
 
 
-@pytest.mark.parametrize("scale", [1e-200, 1e200])
-def test_weights_whose_squares_are_no_doubles(scale):
-    w = np.full(4, scale)
-    assert ecce_mad(Y, P, sample_weight=w) == pytest.approx(0.125)
-    with pytest.raises(CalibrantError, match="sample_weight must have squares"):
-        ecce_mad(Y, P, sample_weight=w, normalize=True)
-
-
 @pytest.mark.parametrize("kind", ["distinct", "tenths", "float32", "one value", "tied ends"])
 def test_walking_over_rows_equals_walking_over_atoms_to_the_last_bit(kind, monkeypatch):
     monkeypatch.setattr(pooling, "_BLOCK_ROWS", 64)
@@ -161,8 +153,8 @@ def test_group_scores_that_are_neighbouring_doubles_keep_apart():
     [
         ([True], r"group must have shape \(2,\), true or false for each row; got \(1,\)"),
         ([[True, False]], r"group must have shape \(2,\).*got \(1, 2\)"),
-        ([0, 3], r"group must be true or false for each row; got 3 at index 1: compare first"),
-        (["a", "b"], r"group must hold numbers; got 'a' at index 0"),
+        ([0, 3], r"group must be true or false for each row; got 3 at index 1: compare"),
+        (["a", "b"], r"group must be true or false for each row; got 'a' at index 0"),
         ([False, False], r"group must select a row that carries weight; it selects none"),
     ],
 )

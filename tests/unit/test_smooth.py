@@ -90,8 +90,8 @@ def test_multiclass_reductions():
     [
         (lambda y, p: cb.smooth_ece(y, p, bandwidth=0), "bandwidth must be a positive number"),
         (lambda y, p: cb.smooth_ece(y, p, bandwidth="auto"), "bandwidth must be a positive"),
-        (lambda y, p: cb.smooth_ece(y, p, scale="log"), "scale must be one of 'probability'"),
-        (lambda y, p: cb.density_ece(y, p, bandwidth="scott"), "bandwidth must be one of"),
+        (lambda y, p: cb.smooth_ece(y, p, scale="log"), "scale must be 'probability', 'logit' or"),
+        (lambda y, p: cb.density_ece(y, p, bandwidth="scott"), "bandwidth must be .silverman. or"),
         (lambda y, p: cb.density_ece(y, p, bandwidth=-1), "bandwidth must be a positive"),
         (lambda y, p: cb.density_ece(y, p, bandwidth=1e-7), "bandwidth must be at least"),
         (lambda y, p: cb.density_ece(y, p, kernel="box"), "kernel must be one of"),

@@ -51,8 +51,7 @@ def cumulative_curve(
 
     References
     ----------
-    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 5
-    (003).
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 5.
 
     Examples
     --------

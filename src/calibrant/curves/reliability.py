@@ -3,8 +3,8 @@
 ============  =================================================================================
 method        the curve
 ============  =================================================================================
-"smooth"      Nadaraya-Watson with the reflected Gaussian at smECE's own bandwidth (000)
-"density"     two kernel density estimates and Bayes' rule, at Silverman's bandwidth (001)
+"smooth"      Nadaraya-Watson with the reflected Gaussian at smECE's own bandwidth
+"density"     two kernel density estimates and Bayes' rule, at Silverman's bandwidth
 "binned"      mean outcome against mean prediction, bin by bin
 "isotonic"    the non-decreasing function nearest to the outcomes (CORP)
 ============  =================================================================================
@@ -24,7 +24,12 @@ from calibrant.binning import Binning
 from calibrant.isotonic import isotonic_fit
 from calibrant.kernels import KERNELS
 from calibrant.measures.binned_error import BinCount, Strategy, read_binning
-from calibrant.measures.density_error import Bandwidth, Densities, DensityError
+from calibrant.measures.density_error import (
+    Bandwidth,
+    Densities,
+    DensityError,
+    check_bandwidth,
+)
 from calibrant.measures.smooth_error import SmoothError
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
@@ -58,7 +63,10 @@ def reliability_curve(
     y_true, y_prob
         As in :func:`calibrant.ece`; soft labels are taken as they are.
     method
-        "smooth", "density", "binned" or "isotonic", as in the table of this module.
+        "smooth": Nadaraya-Watson with the reflected Gaussian at smECE's own bandwidth.
+        "density": two kernel density estimates and Bayes' rule, at Silverman's bandwidth.
+        "binned": mean outcome against mean prediction, bin by bin. "isotonic": the non-decreasing
+        function nearest to the outcomes (CORP).
     bandwidth
         For "smooth" and "density": a number, instead of smECE or Silverman's rule.
     n_bins, strategy
@@ -76,12 +84,14 @@ def reliability_curve(
     Notes
     -----
     `area`, the integral of abs(y - x) times the density, is what the eye sees. For "smooth" it is
-    within sqrt(2/pi) times the bandwidth of smECE (000, Lemma 10); for "density" it is
+    within sqrt(2/pi) times the bandwidth of smECE (Lemma 10); for "density" it is
     :func:`calibrant.density_ece`, for "binned" the ECE.
 
     References
     ----------
-    000, section 1.1 and Appendix A; 001, eq. 2; Dimitriadis, Gneiting and Jordan (2021).
+    Błasiok and Nakkiran, "Smooth ECE" (2023), section 1.1, Appendix A and Lemma 10: smooth.
+    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), eq. 2: density.
+    Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams" (2021): isotonic.
 
     Examples
     --------
@@ -129,7 +139,7 @@ def local_calibration_error(
 
     References
     ----------
-    001, Definition 6.
+    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), Definition 6.
 
     Examples
     --------
@@ -138,8 +148,7 @@ def local_calibration_error(
     0.0
     """
     checks.check_choice(kernel, "kernel", KERNELS)
-    if not isinstance(bandwidth, str):
-        checks.check_positive(bandwidth, "bandwidth")
+    check_bandwidth(bandwidth)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     curve = DensityCurve(DensityError(bandwidth, KERNELS[kernel]))(problem)
     return replace(curve, y=curve.y - curve.x)

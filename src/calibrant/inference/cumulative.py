@@ -125,8 +125,8 @@ def cumulative_test(
 
     References
     ----------
-    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), Theorem 6
-    (003). Tygert, "Calibration of P-values for calibration and for deviation of a subpopulation
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), Theorem 6.
+    Tygert, "Calibration of P-values for calibration and for deviation of a subpopulation
     from the full population" (2022).
 
     Examples

@@ -16,7 +16,6 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
-from calibrant.measures.walk import noise_weight
 from calibrant.multiclass import one_problem
 from calibrant.problem import Atoms, Problem
 from calibrant.results import SlopeTestResult, TestResult
@@ -83,7 +82,7 @@ def spiegelhalter_test(
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     atoms = problem.atoms
     lean = 1 - 2 * atoms.score
-    noise = noise_weight(atoms) * lean**2 * atoms.score * (1 - atoms.score)
+    noise = atoms.weight_squared * lean**2 * atoms.score * (1 - atoms.score)
     total = atoms.weight.sum()
     excess, sigma = float(atoms.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
     if sigma == 0:
@@ -204,7 +203,7 @@ class _Recalibration:
         fitted, information = _fit(u, atoms, null)
         m = _probability(u, fitted)
         inverse = np.linalg.inv(information)
-        covariance = inverse @ _moments(u, noise_weight(atoms) * m * (1 - m)) @ inverse
+        covariance = inverse @ _moments(u, atoms.weight_squared * m * (1 - m)) @ inverse
         distance = fitted - null
         back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]])
         return cls(

@@ -11,8 +11,8 @@ width-weighted        the same with the width of bin k instead of W_k / W
 ====================  ================================================================
 
 All take soft labels y in [0, 1] as they are: with hard labels the l1 error is the usual ECE, with
-soft ones it is SMECE (002), exactly 0 when every y_i = p_i. Binned errors are biased upwards, by
-more the more bins there are; `debias` removes most of it.
+soft ones it is SMECE (Leznik 2026), exactly 0 when every y_i = p_i. Binned errors are biased
+upwards, by more the more bins there are; `debias` removes most of it.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def ece(
 ) -> float:
     """Return the expected calibration error over bins; 0 is perfect.
 
-    ECE = sum_k abs(sum_{i in k} w_i (y_i - p_i)) / W over the bins k.
+    ECE = sum_k abs(sum_{i in k} w_i (y_i - p_i)) / W over the bins k, with W the total weight.
 
     Parameters
     ----------
@@ -65,7 +65,8 @@ def ece(
         A number; "sqrt", floor(sqrt(n)); "sweep", the largest number up to n whose bin means do
         not decrease; "cv", the number with the least leave-one-out squared loss.
     strategy
-        "uniform" bins, "quantile" bins of nearly equal weight, or edges increasing from 0 to 1.
+        "uniform" bins, "quantile" bins of nearly equal weight, or edges increasing from 0 to 1
+        (then `n_bins` has no say).
     assignment
         "hard": a row counts in its bin. "convex": it is shared between the two bins whose centres
         enclose it.
@@ -81,8 +82,11 @@ def ece(
     sample_weight
         Non-negative weights; a row of weight 0 counts for nothing.
     multiclass
-        "confidence" (what None means for more than two columns), "classwise", "top_label" or a
-        class label.
+        How several columns become one number. "confidence" (what None means for more than two
+        columns): is the predicted class right as often as its probability says? "classwise": the
+        problem "is it class c?" of every c, combined with equal shares. "top_label": confidence
+        within each predicted class, combined by their weight. A class label: that class alone.
+        Classes combine by mean ("l1"), root mean square ("l2") or maximum ("max").
     labels
         The class of each column of `y_prob`, in order; 0..C-1 unless given.
     pos_label
@@ -100,9 +104,9 @@ def ece(
 
     References
     ----------
-    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), eq. 1 (001).
-    Leznik, "Soft Mean Expected Calibration Error" (2026), eq. 5 (002): soft labels.
-    Arrieta-Ibarra et al., "Metrics of Calibration" (2022), eqs. 3-4 (003): weighting by width.
+    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), eq. 1.
+    Leznik, "Soft Mean Expected Calibration Error" (2026), eq. 5: soft labels.
+    Arrieta-Ibarra et al., "Metrics of Calibration" (2022), eqs. 3-4: weighting by width.
 
     Examples
     --------
@@ -160,7 +164,7 @@ def mce(
 
     References
     ----------
-    Naeini, Cooper and Hauskrecht (2015); 001, section 3.
+    Naeini, Cooper and Hauskrecht (2015); Posocco and Bonnefoy (2021), section 3.
 
     Examples
     --------
@@ -220,7 +224,8 @@ def ace(
 
     References
     ----------
-    Nixon et al., "Measuring Calibration in Deep Learning" (2019), eq. 3; 001, ECE_a.
+    Nixon et al., "Measuring Calibration in Deep Learning" (2019), eq. 3; Posocco and
+    Bonnefoy (2021), ECE_a.
 
     Examples
     --------

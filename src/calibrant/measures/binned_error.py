@@ -51,12 +51,17 @@ class Laid:
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     """Turn the words of a call into a binning."""
     checks.check_choice(closed, "closed", ("left", "right"))
+    if isinstance(n_bins, str) and not isinstance(strategy, str):
+        raise CalibrantError(f"strategy gives the edges themselves: n_bins={n_bins!r} has no say")
     if not isinstance(strategy, str):
         return Fixed(_checked_edges(strategy), closed)
     checks.check_choice(strategy, "strategy", ("uniform", "quantile"))
     layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
     if isinstance(n_bins, str):
-        checks.check_choice(n_bins, "n_bins", _COUNT_RULES)
+        if n_bins not in _COUNT_RULES:
+            raise CalibrantError(
+                f"n_bins must be a whole number, 'sqrt', 'sweep' or 'cv'; got {n_bins!r}"
+            )
         return Laid(layout, _COUNT_RULES[n_bins])
     return Laid(layout, checks.as_count(n_bins, "n_bins"))
 
@@ -124,6 +129,8 @@ def _folded_normal_mean(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 
 def _checked_edges(strategy: Any) -> tuple[float, ...]:
+    if strategy is None:
+        raise CalibrantError("strategy must be 'uniform', 'quantile' or edges; got None")
     edges = checks.as_numbers(as_array(strategy, "strategy"), "strategy")
     rises = edges.ndim == 1 and len(edges) >= 2 and bool(np.all(np.diff(edges) > 0))
     if not (rises and edges[0] == 0 and edges[-1] == 1):

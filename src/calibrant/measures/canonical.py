@@ -1,6 +1,6 @@
 """Canonical calibration: the whole vector of class probabilities against the class that came.
 
-ECE^mul = E abs(P(y | s) - s_y) for the predicted vector s and the class y (001). P(. | s) is
+ECE^mul = E abs(P(y | s) - s_y) for the predicted vector s and the class y. P(. | s) is
 estimated at every row by leave-one-out regression on the other rows:
 
     P(c | s_i) = sum_{j != i} w_j k_ij y_jc / sum_{j != i} w_j k_ij,
@@ -50,7 +50,7 @@ class CanonicalError:
 
     References
     ----------
-    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), ECE^mul (001).
+    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), ECE^mul.
     Aitchison and Lauder, "Kernel density estimation for compositional data" (1985).
     Popordanoska, Sayer and Blaschko, "A consistent and differentiable Lp canonical calibration
     error estimator" (2022).

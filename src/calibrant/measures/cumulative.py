@@ -71,8 +71,7 @@ def ecce_mad(
 
     References
     ----------
-    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 6
-    (003).
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 6.
 
     Examples
     --------
@@ -120,7 +119,7 @@ def ecce_r(
 
     References
     ----------
-    003, eq. 7.
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 7.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Density-based calibration error: kernels instead of bins (001, sections 4.4 and 4.5)."""
+"""Density-based calibration error: kernels instead of bins."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from calibrant import checks
 from calibrant.errors import CalibrantError
 from calibrant.kernels import KERNELS
 from calibrant.measures.canonical import CanonicalError
-from calibrant.measures.density_error import Bandwidth, DensityError
+from calibrant.measures.density_error import Bandwidth, DensityError, check_bandwidth
 from calibrant.multiclass import read_classes, reduce_classes
 
 __all__ = ["density_ece"]
@@ -57,26 +57,28 @@ def density_ece(
 
     Notes
     -----
-    With the Gaussian kernel it is the visual area of the smooth reliability diagram (000,
-    Appendix A) at this bandwidth. O(n log n) for Silverman's rule, which needs quartiles, and
-    O(n + 1/bandwidth) for a number. Where the IQR is 0, Silverman's rule takes the standard
-    deviation alone; scores that do not vary at all get a bandwidth of 0.01.
+    With the Gaussian kernel it is the visual area of the smooth reliability diagram (Błasiok and
+    Nakkiran 2023, Appendix A) at this bandwidth. O(n log n) for Silverman's rule, which needs
+    quartiles, and O(n + 1/bandwidth) for a number. Where the IQR is 0, Silverman's rule takes the
+    standard deviation alone; scores that do not vary at all get a bandwidth of 0.01.
 
     References
     ----------
-    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), section 4.5 (001).
+    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), section 4.5.
 
     Examples
     --------
     >>> round(density_ece([0, 1, 0, 1], [0.25, 0.25, 0.75, 0.75], bandwidth=0.01), 4)
     0.25
     """
-    if not isinstance(bandwidth, str):
-        checks.check_positive(bandwidth, "bandwidth")
-    else:
-        checks.check_choice(bandwidth, "bandwidth", ("silverman",))
+    check_bandwidth(bandwidth)
     checks.check_choice(kernel, "kernel", KERNELS)
     if multiclass == "canonical":
+        if kernel != "gaussian" or bounds is not None or pos_label is not None:
+            raise CalibrantError(
+                "multiclass='canonical' has a kernel and a domain of its own: leave out kernel, "
+                "bounds and pos_label"
+            )
         return _canonical(y_true, y_prob, bandwidth, sample_weight, labels)
     error = DensityError(bandwidth, KERNELS[kernel], None if bounds is None else _pair(bounds))
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
@@ -96,6 +98,6 @@ def _pair(bounds: Any) -> tuple[float, float]:
         low, high = (float(bound) for bound in bounds)
     except (TypeError, ValueError):
         raise CalibrantError(f"bounds must be two numbers; got {bounds!r}") from None
-    if not 0 <= low < high <= 1:
+    if isinstance(bounds, str) or not 0 <= low < high <= 1:
         raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
     return low, high

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from calibrant import cosine
+from calibrant import checks, cosine
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.kernels import GAUSSIAN, Kernel
@@ -101,6 +101,17 @@ def densities(
     t = low + length * np.arange(n_points + 1) / n_points
     nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)
     return Densities(t, weight, true, nil, bandwidth)
+
+
+def check_bandwidth(bandwidth: Bandwidth) -> None:
+    """Refuse a bandwidth that is neither a rule nor a positive number."""
+    if isinstance(bandwidth, str):
+        if bandwidth != "silverman":
+            raise CalibrantError(
+                f"bandwidth must be 'silverman' or a positive number; got {bandwidth!r}"
+            )
+    else:
+        checks.check_positive(bandwidth, "bandwidth")
 
 
 def silverman(problem: Problem) -> float:

@@ -2,8 +2,9 @@
 
 The distance to calibration (dCE) is the least mean movement of predictions that calibrates them,
 where rows of equal prediction may move apart: the infimum of E abs(p - q) over all joint laws of
-(p, y, q) with E[y | q] = q (000, Def. 5). It has no simple formula; these measures bound it. All
-are norms of one signed measure, residual nu_i = sum of w (y - p) / W at each distinct score p_i:
+(p, y, q) with E[y | q] = q (Błasiok and Nakkiran 2023, Def. 5). It has no simple formula; these
+measures bound it. All are norms of one signed measure, residual nu_i = sum of w (y - p) / W at
+each distinct score p_i:
 
 ==========================  =====================================================================
 weak calibration error      sup of sum_i v(p_i) nu_i over 1-Lipschitz v from [0, 1] to [-1, 1]
@@ -72,7 +73,7 @@ def weak_calibration_error(
 
     References
     ----------
-    Błasiok and Nakkiran, "Smooth ECE" (2023), Def. 11 (000).
+    Błasiok and Nakkiran, "Smooth ECE" (2023), Def. 11.
     Hu, Jambulapati, Tian and Yang, "Testing calibration in nearly-linear time" (2024): another
     algorithm.
 
@@ -170,7 +171,7 @@ def distance_bounds(
     L <= 2; the constant that may be added to v is chosen for the best bound. A large constant
     gives abs(m).
 
-    The paper prints dCE <= wCE (000, Theorem 20). That fails: for y = 0 and 1 at p = 0.45 and
+    The paper prints dCE <= wCE (Theorem 20). That fails: for y = 0 and 1 at p = 0.45 and
     0.55, wCE = 0.0225 and dCE = 0.045.
 
     References

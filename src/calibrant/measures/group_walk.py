@@ -20,7 +20,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant import checks
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.measures.walk import Walk
@@ -129,15 +128,14 @@ def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
 def _true_or_false(values: npt.NDArray[Any]) -> Mask:
     if values.dtype.kind == "b":
         return values
-    numbers = checks.as_numbers(values, "group")
-    other = (numbers != 0) & (numbers != 1)
-    if other.any():
-        row = int(np.argmax(other))
+    seen = values.tolist()
+    wrong = next((row for row, value in enumerate(seen) if value not in (0, 1)), None)
+    if wrong is not None:
         raise CalibrantError(
-            f"group must be true or false for each row; got {numbers[row].item()!r} at index "
-            f"{row}: compare first, e.g. group=(column == {numbers[row].item()!r})"
+            f"group must be true or false for each row; got {seen[wrong]!r} at index {wrong}: "
+            "compare the column with a value first, e.g. group=(column == value)"
         )
-    return np.asarray(numbers == 1)
+    return np.array([value == 1 for value in seen])
 
 
 def _midpoints(score: FloatArray) -> FloatArray:

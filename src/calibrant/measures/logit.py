@@ -18,10 +18,11 @@ import numpy as np
 from calibrant import checks, cosine
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
+from calibrant.labels import read_outcomes
 from calibrant.logits import logit, sigmoid
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
-from calibrant.sample import Sample, read_outcomes, read_weights
+from calibrant.sample import Sample, read_weights
 
 __all__ = ["logit_smoothed_ece"]
 
@@ -85,7 +86,7 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     weight, true = (np.cumsum(np.concatenate((v, -v))[order])[:-1] for v in (w, w * y))
     low, high = ends[:-1], ends[1:]
     # Clipping keeps what rounding left of an empty window from having a zero somewhere.
-    with np.errstate(divide="ignore", invalid="ignore"):
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         zero = np.clip(np.nan_to_num(logit(np.clip(true / weight, 0.0, 1.0))), low, high)
 
     def antiderivative(v: FloatArray) -> FloatArray:
@@ -113,8 +114,9 @@ def logit_smoothed_ece(
 ) -> float:
     """Return the logit-smoothed calibration error, LS-ECE; 0 is perfect.
 
-    The calibration error E abs(E[y | q] - q) of q = rho(logit(p) + sigma xi): continuous in the
-    predictions, and for small sigma near the calibration error itself.
+    The calibration error E abs(E[y | q] - q) of q, the prediction with noise of scale sigma added
+    to its logit: continuous in the predictions, and for small sigma near the calibration error
+    itself.
 
     Parameters
     ----------
@@ -142,7 +144,7 @@ def logit_smoothed_ece(
 
     References
     ----------
-    Chidambaram, Lee, McSwiggen and Rezchikov, "How Flawed Is ECE?" (2024), eq. 4.1 (004). Their
+    Chidambaram, Lee, McSwiggen and Rezchikov, "How Flawed Is ECE?" (2024), eq. 4.1. Their
     released uniform kernel has half-width sigma, twice that of its own sampler.
 
     Examples
@@ -158,8 +160,10 @@ def logit_smoothed_ece(
     if logits is None:
         reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         return reduction.measure(error)
-    if y_prob is not None or multiclass is not None or labels is not None:
-        raise CalibrantError("logits stand in for y_prob of a binary problem: give one of the two")
+    if y_prob is not None:
+        raise CalibrantError("logits stand in for y_prob: give one of the two")
+    if multiclass is not None or labels is not None:
+        raise CalibrantError("logits are of one binary problem: multiclass and labels need y_prob")
     return error.of_logits(*_read_logits(y_true, logits, sample_weight, pos_label))
 
 

@@ -44,7 +44,7 @@ def brier_score(
     y_true, y_prob, sample_weight, labels, pos_label
         As in :func:`calibrant.ece`.
     multiclass
-        None for the full score; "confidence" or a class label for that binary problem.
+        None for the full score; otherwise as in :func:`calibrant.ece`.
 
     Returns
     -------

@@ -16,6 +16,7 @@ from typing import Any, Literal
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
+from calibrant.errors import CalibrantError
 from calibrant.logits import logit
 from calibrant.measures.smooth_error import Increasing, SmoothError
 from calibrant.multiclass import reduce_classes
@@ -39,7 +40,8 @@ def smooth_ece(
     smECE_s = integral of abs((1/W) sum_i w_i K_s(t, p_i) (y_i - p_i)) dt with K_s the Gaussian of
     scale s reflected at 0 and 1; smECE is the one s with smECE_s = s. It has no bins, moves
     continuously with the predictions, and bounds the distance to the nearest calibrated
-    predictor: dCE / 2 <= smECE <= 2 sqrt(dCE).
+    predictor: dCE / 2 <= smECE <= 2 sqrt(dCE). (Not SMECE, the ECE with soft labels, which is
+    :func:`calibrant.soft_label_ece`.)
 
     Parameters
     ----------
@@ -67,7 +69,7 @@ def smooth_ece(
 
     References
     ----------
-    Błasiok and Nakkiran, "Smooth ECE" (2023), Definitions 1-2 and Appendix B (000).
+    Błasiok and Nakkiran, "Smooth ECE" (2023), Definitions 1-2 and Appendix B.
 
     Examples
     --------
@@ -86,5 +88,8 @@ def smooth_ece(
 def _transform(scale: str | Increasing) -> Increasing | None:
     if not isinstance(scale, str) and callable(scale):
         return scale
-    checks.check_choice(scale, "scale", ("probability", "logit"))
+    if scale not in ("probability", "logit"):
+        raise CalibrantError(
+            f"scale must be 'probability', 'logit' or an increasing function; got {scale!r}"
+        )
     return logit if scale == "logit" else None

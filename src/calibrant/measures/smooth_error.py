@@ -125,7 +125,10 @@ def transformed_residuals(problem: Problem, transform: Increasing, tails: float)
 
 
 def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
-    u = np.asarray(transform(score), dtype=np.float64)
+    try:
+        u = np.asarray(transform(score), dtype=np.float64)
+    except (TypeError, ValueError):
+        u = np.empty(0)
     if u.shape != score.shape or np.isnan(u).any() or not np.all(u[1:] > u[:-1]):
         raise CalibrantError(
             "scale must be 'probability', 'logit' or a function that takes an array of scores and "

@@ -109,19 +109,8 @@ def known_sigma(walk: Walk, purpose: str) -> float:
     return walk.sigma
 
 
-def noise_weight(atoms: Atoms) -> FloatArray:
-    """Return the sum of w^2 at each score, refusing weights whose squares are no doubles."""
-    squared = atoms.weight_squared
-    if not 0 < squared.sum() < np.inf:
-        raise CalibrantError(
-            "sample_weight must have squares that are neither 0 nor infinite in double precision, "
-            f"for noise depends on them; the total weight is {atoms.weight.sum():g}: rescale them"
-        )
-    return squared
-
-
 def _sigma(atoms: Atoms) -> float:
-    noise = noise_weight(atoms) * atoms.score * (1 - atoms.score)
+    noise = atoms.weight_squared * atoms.score * (1 - atoms.score)
     return float(np.sqrt(noise.sum()) / atoms.weight.sum())
 
 
