@@ -88,7 +88,8 @@ class Curve(Result):
     x
         Scores, increasing.
     y
-        The outcome to expect there; nan where there are next to no scores.
+        The outcome to expect there (for "local" less the score); nan where there are next to no
+        scores.
     density
         The density of scores at x (for "isotonic" the share of weight at x).
     lower, upper
@@ -99,7 +100,7 @@ class Curve(Result):
         The integral of abs(y - x) times the density; for "binned" and "isotonic" the sum of
         abs(y - x) times the share of weight.
     method
-        "smooth", "density", "binned" or "isotonic".
+        "smooth", "density", "binned", "isotonic" or "local".
     """
 
     x: FloatArray

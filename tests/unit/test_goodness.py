@@ -25,7 +25,7 @@ def test_spiegelhalter_by_hand():
     assert result.p_value == pytest.approx(2 * norm.sf(z), rel=1e-13)
     assert result.n == 2
     assert repr(result) == (
-        "TestResult(Spiegelhalter's z: 0.375 = 2.449 sigma, p = 0.0143, n = 2, asymptotic)"
+        "TestResult(Brier score above expected: 0.375 = 2.449 sigma, p = 0.0143, n = 2, asymptotic)"
     )
 
 

@@ -151,7 +151,7 @@ def local_calibration_error(
     check_bandwidth(bandwidth)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     curve = DensityCurve(DensityError(bandwidth, KERNELS[kernel]))(problem)
-    return replace(curve, y=curve.y - curve.x)
+    return replace(curve, y=curve.y - curve.x, method="local")
 
 
 @dataclass(frozen=True)

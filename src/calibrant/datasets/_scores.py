@@ -16,6 +16,7 @@ import numpy as np
 from calibrant.checks import as_count
 from calibrant.datasets._dataset import FloatArray
 from calibrant.errors import CalibrantError
+from calibrant.logits import sigmoid
 
 __all__ = ["BetaScores", "LogitNormalScores", "RoundedScores", "Scores"]
 
@@ -81,7 +82,7 @@ class LogitNormalScores:
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw `n` predictions."""
-        return _sigmoid(rng.normal(self.mean, self.sd, n))
+        return sigmoid(rng.normal(self.mean, self.sd, n))
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """Return ascending points and their masses, with panels ending at `breaks`."""
@@ -92,7 +93,7 @@ class LogitNormalScores:
         ends = np.union1d(steps, logits[np.abs(logits - self.mean) < reach])
         u, widths = _gauss_legendre(ends)
         density = np.exp(-0.5 * ((u - self.mean) / self.sd) ** 2) / (self.sd * math.sqrt(math.tau))
-        return _sigmoid(u), density * widths
+        return sigmoid(u), density * widths
 
 
 @dataclass(frozen=True)
@@ -132,8 +133,3 @@ def _gauss_legendre(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
     half = np.diff(ends)[:, None] / 2
     middle = (ends[:-1] + ends[1:])[:, None] / 2
     return (middle + half * nodes).ravel(), (half * weights).ravel()
-
-
-def _sigmoid(x: FloatArray) -> FloatArray:
-    # Full relative precision in both tails, and no overflow.
-    return np.exp(-np.logaddexp(0, -x))

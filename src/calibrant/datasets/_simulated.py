@@ -7,6 +7,7 @@ import numpy as np
 from calibrant.checks import as_count, check_choice
 from calibrant.datasets._dataset import Dataset
 from calibrant.datasets._scenarios import SCENARIOS, Scenario
+from calibrant.randomness import read_generator
 
 __all__ = ["Simulation", "simulate"]
 
@@ -83,7 +84,7 @@ def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator
         check_choice(scenario, "scenario", SCENARIOS)
         scenario = SCENARIOS[scenario]
     n = as_count(n, "n")
-    generator = np.random.default_rng(rng)
+    generator = read_generator(rng)
     y_prob = scenario.scores.sample(n, generator)
     y_true = generator.random(n) < scenario.outcome_probability(y_prob)
     return Simulation(

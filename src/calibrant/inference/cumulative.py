@@ -23,10 +23,10 @@ from calibrant.inference.null import (
     rank_p_value,
     simulate,
 )
-from calibrant.inference.randomness import Generator, check_resamples, read_generator
 from calibrant.measures.group_walk import GroupCells, group_alone, read_group
 from calibrant.measures.walk import Statistic, Walk, calibration_walk, known_sigma
 from calibrant.multiclass import one_problem
+from calibrant.randomness import Generator, check_resamples, read_generator
 from calibrant.results import TestResult
 
 __all__ = ["cumulative_test", "subpopulation_test"]

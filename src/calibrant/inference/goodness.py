@@ -77,7 +77,7 @@ def spiegelhalter_test(
     Examples
     --------
     >>> spiegelhalter_test([0, 1, 1, 0, 1], [0.9, 0.8, 0.9, 0.1, 0.7])
-    TestResult(Spiegelhalter's z: 0.064 = 0.6228 sigma, p = 0.533, n = 5, asymptotic)
+    TestResult(Brier score above expected: 0.064 = 0.6228 sigma, p = 0.533, n = 5, asymptotic)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     atoms = problem.atoms
@@ -97,7 +97,7 @@ def spiegelhalter_test(
         p_value=max(math.erfc(abs(z) / math.sqrt(2)), _SMALLEST),
         sigma=sigma,
         n=problem.n,
-        test="Spiegelhalter's z",
+        test="Brier score above expected",
         method="asymptotic",
     )
 

@@ -31,7 +31,8 @@ class Statistic(Enum):
 
     def of(self, high: FloatArray, low: FloatArray) -> FloatArray:
         """Return the statistic of each walk."""
-        return np.maximum(high, -low) if self is Statistic.MAX else high - low
+        # Adding 0.0 turns -0.0 into 0.0.
+        return (np.maximum(high, -low) if self is Statistic.MAX else high - low) + 0.0
 
 
 @dataclass(frozen=True, eq=False)
