@@ -2,49 +2,54 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
-import numpy as np
-
-from calibrant.arrays import FloatArray
-
-# The norm falls as the scale grows, so the fixed point is at least as near as this.
-_TOLERANCE = 1e-13
+# Where calibration errors usually lie: as good a first guess as any.
+_FIRST_GUESS = 0.05
 _MOST_STEPS = 100
-_STEP_DOWN = 4.0
+# How near the rough norm brings the search before the exact one takes over; from within the
+# second, one more secant, not followed by another look, is right to 1e-12.
+_ROUGHLY = 1e-6
+_EXACTLY = 1e-9
+
+Norm = Callable[[float], float]
 
 
-def fixed_points(
-    norm: Callable[[FloatArray], FloatArray], n_rows: int, lowest: float
-) -> FloatArray:
-    """Return for each row the s in [lowest, 1] with norm(s) = s, nan where it lies below.
+def fixed_point(norm: Norm, rough_norm: Norm, lowest: float) -> float | None:
+    """Return the s in [lowest, 1] with norm(s) = s, or None where it lies below.
 
-    `norm` takes one scale a row and returns values in [0, 1] that do not grow with the scale. The
-    search steps down from 1, cheap scales first, until it has the fixed point between two scales,
-    then closes in by false position (Illinois).
+    `norm` gives values in [0, 1] that do not grow with the scale, so that an s with
+    abs(norm(s) - s) within the tolerance is itself within it of the fixed point. `rough_norm`,
+    nearly the same and cheaper, leads most of the way. The search is by secants, kept between the
+    scales known to lie on either side.
     """
-    high, low = np.ones(n_rows), np.full(n_rows, np.nan)
-    g_high, g_low = norm(high) - high, np.full(n_rows, np.nan)
-    was_above = np.ones(n_rows, dtype=bool)
-    answer = np.full(n_rows, np.nan)
-    answer[g_high >= -_TOLERANCE] = 1.0
-    searching = g_high < -_TOLERANCE
+    start, slope, _ = _search(rough_norm, lowest, max(_FIRST_GUESS, lowest), -1.0, _ROUGHLY)
+    s, _, found = _search(norm, lowest, start, slope, _EXACTLY)
+    return s if found else None
+
+
+def _search(
+    norm: Norm, lowest: float, start: float, slope: float, tolerance: float
+) -> tuple[float, float, bool]:
+    """Return where the search ends, the slope there, and whether it ends at the fixed point."""
+    low, high = 0.0, 1.0
+    last = start
+    g_last = norm(last) - last
     for _ in range(_MOST_STEPS):
-        if not searching.any():
-            break
-        # Before there is a lower end: norm(high) never exceeds the fixed point.
-        down = np.maximum(np.maximum(high / _STEP_DOWN, g_high + high), lowest)
-        between = (low * g_high - high * g_low) / (g_high - g_low)
-        s = np.where(searching, np.where(np.isnan(low), down, between), high)
-        g = np.where(searching, norm(s) - s, 0.0)
-        found = searching & (np.abs(g) <= _TOLERANCE)
-        answer[found] = s[found]
-        searching &= ~found & ~((s <= lowest) & (g < 0))
-        above = g < 0
-        # An end that stays twice running has its value halved, so that it moves soon.
-        stays = np.where(above == was_above, 0.5, 1.0)
-        high, low = np.where(above, s, high), np.where(above, low, s)
-        g_high = np.where(above, g, g_high * stays)
-        g_low = np.where(above, g_low * stays, g)
-        was_above = above
-    return answer
+        if abs(g_last) <= tolerance:
+            return max(last - g_last / slope, 0.0), slope, True
+        if g_last < 0 and last <= lowest:
+            return last, slope, False
+        low, high = (last, high) if g_last > 0 else (low, last)
+        s = last - g_last / slope
+        if not low < s < high:
+            s = math.sqrt(low * high)
+        s = min(max(s, lowest), 1.0)
+        if s == last:
+            return last, slope, True
+        g = norm(s) - s
+        # The slope of norm(s) - s is at most -1; rounding may hide it.
+        slope = min((g - g_last) / (s - last), -1.0)
+        last, g_last = s, g
+    return last, slope, True

@@ -107,6 +107,8 @@ def abs_integral(h, low, high, s):
     """Integrate abs(h) over short panels, cut at the zeros that a grid of s/20 shows."""
     grid = np.linspace(low, high, int(np.ceil((high - low) / s * 20)) + 2)
     values = h(grid)
+    # Far out, where only rounding is left, signs mean nothing.
+    values[np.abs(values) < 1e-14 * np.abs(values).max()] = 0.0
     flips = np.flatnonzero(values[:-1] * values[1:] < 0)
     zeros = [brentq(lambda t: float(h(t)[0]), grid[i], grid[i + 1], xtol=1e-15) for i in flips]
     cuts = np.sort(np.concatenate((grid, zeros)))

@@ -18,7 +18,7 @@ from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import (
     CalibratedOutcomes,
     DealtCounts,
-    DealtOutcomes,
+    DealtResiduals,
     Null,
     rank_p_value,
     simulate,
@@ -228,7 +228,7 @@ def subpopulation_test(
             "group cannot be compared with its population: near none of its scores are there both "
             "rows of others and outcomes of either kind"
         )
-    dealt = DealtOutcomes if problem.is_weighted else DealtCounts
+    dealt = DealtResiduals if problem.is_weighted else DealtCounts
     return judge(walk, lambda: dealt.of(cells), n, "group against population")
 
 

@@ -6,7 +6,10 @@ lowest point of each is kept. Beside what describes the null hypothesis itself, 
 megabytes for any number of rows and of walks.
 
 The rank P-value (1 + how many simulated statistics reach the observed one) / (1 + their number) is
-valid at every sample size and never 0: the observed walk counts as one of the draws.
+never 0: the observed walk counts as one of the draws. It is valid at every sample size where walks
+are drawn just as the null hypothesis has it: calibrated outcomes, and outcomes dealt out among rows
+of equal score, given weights that do not depend on the outcomes. Residuals dealt out among unequal
+scores are not quite exchangeable, and what they give is approximate.
 """
 
 from __future__ import annotations
@@ -116,7 +119,7 @@ class CalibratedOutcomes:
 
 @dataclass(frozen=True, eq=False)
 class DealtCounts:
-    """A group like its population: each cell's outcomes dealt out again among equal rows.
+    """A group like its population: each cell's outcomes dealt out again among rows all alike.
 
     Attributes
     ----------
@@ -130,7 +133,7 @@ class DealtCounts:
 
     @classmethod
     def of(cls, cells: GroupCells) -> DealtCounts:
-        """Return the hypothesis for rows that count once each."""
+        """Return the hypothesis for rows that count once each, in cells of one score."""
         # A cell where every deal gives the same step moves no walk.
         open_cells = cells.variance > 0
         counts = (cells.rows, cells.sums(cells.y), cells.sums(cells.member))
@@ -150,43 +153,43 @@ class DealtCounts:
 
 
 @dataclass(frozen=True, eq=False)
-class DealtOutcomes:
-    """A group like its population: each cell's outcomes dealt out again among weighted rows.
+class DealtResiduals:
+    """A group like its population: each cell's residuals dealt out again among its rows.
 
     Attributes
     ----------
-    y, contrast
-        Outcome of each row, and what an outcome in its place counts in the step.
+    residual, contrast
+        Residual of each row, and what a residual in its place counts in the step.
     starts
         The first row of each cell.
     """
 
-    y: FloatArray
+    residual: FloatArray
     contrast: FloatArray
     starts: Index
 
     @classmethod
-    def of(cls, cells: GroupCells) -> DealtOutcomes:
-        """Return the hypothesis for weighted rows."""
+    def of(cls, cells: GroupCells) -> DealtResiduals:
+        """Return the hypothesis for rows of any weights and scores."""
         rows = cells.rows.astype(np.intp)
         open_cells = cells.variance > 0
         kept = np.repeat(open_cells, rows)
         starts = np.concatenate(([0], np.cumsum(rows[open_cells])[:-1]))
-        return cls(cells.y[kept], cells.contrast[kept], starts)
+        return cls(cells.residual[kept], cells.contrast[kept], starts)
 
     @property
     def size(self) -> int:
         """How many numbers one walk draws."""
-        return len(self.y)
+        return len(self.residual)
 
     def steps(self, n_walks: int, rng: Generator) -> Iterator[FloatArray]:
-        """Yield the contrast of shuffled outcomes, summed over each cell."""
+        """Yield the contrast of shuffled residuals, summed over each cell."""
         for rows, starts in _blocks(self.starts, self.size, n_walks):
-            y = self.y[rows]
-            cell = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(y)))
+            residual = self.residual[rows]
+            cell = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(residual)))
             # Sorting cell + uniform shuffles the rows within every cell at once.
-            order = np.argsort(rng.random((n_walks, len(y))) + cell, axis=1)
-            yield _sum_within(y[order] * self.contrast[rows], starts)
+            order = np.argsort(rng.random((n_walks, len(residual))) + cell, axis=1)
+            yield _sum_within(residual[order] * self.contrast[rows], starts)
 
 
 def _binomial(rows: Index, p: FloatArray, n_walks: int, rng: Generator) -> FloatArray:

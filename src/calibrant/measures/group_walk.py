@@ -1,14 +1,15 @@
 """The cumulative walk of a group against the population that it is part of.
 
 Around each distinct score of the group lies a cell: the rows of the whole population that are
-nearer to it than to any other score of the group. A step is the sum of w (y - m) over the group's
-rows at that score, m being the mean outcome of the cell. Where nothing but the score decides,
-outcomes within a cell could be dealt out again in any order; that is the null hypothesis, under
-which the step of a cell has mean 0 and variance
+nearer to it than to any other score of the group. A step is the sum of w (r - m) over the group's
+rows at that score, r = y - p being residuals and m their mean over the cell. Residuals rather than
+outcomes: where scores in a cell differ, so do the outcomes to be expected. Dealt out again within
+a cell, in any order, residuals give its step mean 0 and variance
 
-    v ((1 - f)^2 sum_{group} w^2 + f^2 sum_{others} w^2),    v = sum (y - ybar)^2 / (rows - 1),
+    v ((1 - f)^2 sum_{group} w^2 + f^2 sum_{others} w^2),    v = sum (r - rbar)^2 / (rows - 1),
 
-with f the group's share of the cell's weight: exactly, and at any number of rows.
+with f the group's share of the cell's weight. At a shared score that is the null hypothesis itself,
+where residuals differ as outcomes do; among unequal scores it is an approximation.
 """
 
 from __future__ import annotations
@@ -41,8 +42,8 @@ class GroupCells:
         The first row of each cell.
     member
         Whether each row belongs to the group.
-    y, w
-        Outcome and weight of each row.
+    p, y, w
+        Score, outcome and weight of each row.
     is_soft
         Whether any outcome lies strictly between 0 and 1; the variance is then unknown.
     """
@@ -50,22 +51,29 @@ class GroupCells:
     score: FloatArray
     starts: Index
     member: Mask
+    p: FloatArray
     y: FloatArray
     w: FloatArray
     is_soft: bool
 
     @classmethod
     def around(cls, problem: Problem, member: Mask) -> GroupCells:
-        """Gather the rows around the scores of a group."""
+        """Gather the rows around the scores of a group, refusing where all are its own."""
         p, y, w = problem.columns()
         score = np.unique(p[member])
         # Beyond its lowest and highest scores the group has nothing to be compared at.
         near = (p >= score[0]) & (p <= score[-1])
         p, y, w, member = p[near], y[near], w[near], member[near]
+        if member.all():
+            raise CalibrantError(
+                "group cannot be compared with its population: all rows between its lowest and "
+                "its highest score are its own"
+            )
         cell = np.searchsorted(_midpoints(score), p, side="left")
-        order = np.lexsort((w, y, member, cell))
+        order = np.lexsort((w, y, p, member, cell))
         starts = np.searchsorted(cell[order], np.arange(len(score)))
-        return cls(score, starts, member[order], y[order], w[order], problem.is_soft)
+        p, y, w, member = p[order], y[order], w[order], member[order]
+        return cls(score, starts, member, p, y, w, problem.is_soft)
 
     def sums(self, values: FloatArray | Mask) -> FloatArray:
         """Return the sum over each cell."""
@@ -82,25 +90,49 @@ class GroupCells:
         return np.diff(self.starts, append=len(self.y)).astype(np.float64)
 
     @property
+    def has_shared_scores(self) -> bool:
+        """Whether all rows of every cell have the group's own score."""
+        return bool(np.all(self.p == self._spread_out(self.score)))
+
+    @property
+    def is_telling(self) -> bool:
+        """Whether some cell has both rows of others and outcomes of either kind."""
+        rows, ones = self.rows, self.sums(self.y)
+        return bool(np.any((self.sums(self.member) < rows) & (ones > 0) & (ones < rows)))
+
+    @property
+    def residual(self) -> FloatArray:
+        """y - p of each row, less that of the first row of its cell, which no step notices.
+
+        Exactly 0 where all rows of a cell are alike, so that rounding is never taken for noise.
+        """
+        first_p, first_y = (self._spread_out(column[self.starts]) for column in (self.p, self.y))
+        return (self.y - first_y) - (self.p - first_p)
+
+    @property
     def contrast(self) -> FloatArray:
-        """What each outcome counts in its step: these sum to 0 over every cell."""
-        share = np.repeat(self.group_weight / self.sums(self.w), self.rows.astype(np.intp))
+        """What each residual counts in its step: these sum to 0 over every cell."""
+        share = self._spread_out(self.group_weight / self.sums(self.w))
         return self.w * np.where(self.member, 1 - share, -share)
 
     @property
     def variance(self) -> FloatArray:
-        """The variance of each step when the outcomes of its cell are dealt out again."""
-        rows, ones = self.rows, self.sums(self.y)
-        spread = ones * (rows - ones) / (rows * np.maximum(rows - 1, 1))
+        """The variance of each step when the residuals of its cell are dealt out again."""
+        residual, rows = self.residual, self.rows
+        centred = residual - self._spread_out(self.sums(residual) / rows)
+        spread = self.sums(centred**2) / np.maximum(rows - 1, 1)
         return spread * self.sums(self.contrast**2)
 
     def walk(self) -> Walk:
-        """Return the walk of the group's outcomes minus its cells' means."""
+        """Return the walk of the group's residuals minus its cells' means."""
         weight = self.group_weight
-        step = self.sums(self.w * self.y * self.member)
-        step -= self.sums(self.w * self.y) * (weight / self.sums(self.w))
+        step = self.sums(self.contrast * self.residual)
         variance = np.nan if self.is_soft else float(self.variance.sum())
         return Walk(self.score, weight, step, math.sqrt(variance) / float(weight.sum()))
+
+    def _spread_out(self, values: FloatArray) -> FloatArray:
+        """Repeat a value of each cell for all of its rows."""
+        return np.repeat(values, self.rows.astype(np.intp))
 
 
 def group_alone(problem: Problem, member: Mask) -> Sample:

@@ -11,7 +11,7 @@ import numpy as np
 from calibrant import cosine
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
-from calibrant.fixed_point import fixed_points
+from calibrant.fixed_point import fixed_point
 from calibrant.problem import Problem
 
 # A strictly increasing function of the score; infinite values are allowed at 0 and 1.
@@ -69,21 +69,22 @@ class Residuals:
         finest = cosine.FINEST_SCALE * self.length
         lowest = max(min(0.25, _NOISE_SCALE * self.n ** (-1 / 3)), finest)
         while True:
-            a = self.spectrum(lowest / self.length)[None]
-            (found,) = fixed_points(partial(self._norms, a), 1, lowest)
-            if not np.isnan(found):
-                return float(found)
+            norm = partial(self._norm, self.spectrum(lowest / self.length))
+            found = fixed_point(norm, partial(norm, rough=True), lowest)
+            if found is not None:
+                return found
             # smECE is at most what it would be if nothing were smoothed into anything else, and
             # is exactly that if nothing is at that very scale.
             most = self._unsmoothed()
             if self._are_apart(most):
                 return most
             if lowest == finest:
-                return float(self._norms(a, np.array([finest]))[0])
+                return norm(finest)
             lowest = max(min(lowest, most) / _REFINEMENT, finest)
 
-    def _norms(self, a: FloatArray, s: FloatArray) -> FloatArray:
-        return cosine.abs_integral(a, s / self.length) + self.beyond
+    def _norm(self, a: FloatArray, bandwidth: float, rough: bool = False) -> float:
+        scale = bandwidth / self.length
+        return self.beyond + float(cosine.abs_integral(a, scale, rough=rough))
 
     def _unsmoothed(self) -> float:
         _, measure = self.places()
