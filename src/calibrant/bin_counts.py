@@ -18,6 +18,8 @@ from calibrant.problem import Atoms, Index, Problem
 _CV_REACH = 10
 # How many counts of the sweep are looked at in one go.
 _SWEEP_BATCH = 1024
+# What rounding may put between means or losses that are equal.
+_SLACK = 1e-12
 # Below every mean outcome, so that an empty bin never hides a fall or makes one.
 _EMPTY = -1.0
 
@@ -64,7 +66,7 @@ def leave_one_out(problem: Problem, layout: Layout) -> int:
     by_rows = problem.is_weighted or problem.is_soft
     loss = _loss_by_rows if by_rows else _loss_by_counts
     losses = [loss(problem, layout.bins(problem, n_bins)) for n_bins in range(1, reach + 1)]
-    return 1 + int(np.argmin(losses))
+    return 1 + int(np.argmax(np.array(losses) <= min(losses) + _SLACK * losses[0]))
 
 
 def _means(atoms: Atoms, layout: Layout, i: Index, n_bins: npt.ArrayLike) -> FloatArray:
@@ -78,7 +80,7 @@ def _means(atoms: Atoms, layout: Layout, i: Index, n_bins: npt.ArrayLike) -> Flo
 
 def _decreases(means: FloatArray) -> npt.NDArray[np.bool_]:
     """Tell which bins lie below one before them."""
-    return np.asarray((means < np.maximum.accumulate(means, axis=-1)) & (means != _EMPTY))
+    return np.asarray((means < np.maximum.accumulate(means, axis=-1) - _SLACK) & (means != _EMPTY))
 
 
 def _worst_pair(means: FloatArray) -> Index:

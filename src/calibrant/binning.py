@@ -198,5 +198,7 @@ class EqualMass:
         running = np.concatenate(([0.0], np.cumsum(atoms.weight)))
         # Twice the midpoints: exact for whole weights, so that nearness never hangs on rounding.
         midpoints = running[:-1] + running[1:]
-        targets = 2 * np.asarray(i) * running[-1] / np.asarray(n_bins)
+        # Lowered by more than rounding, so that of two equally near cuts the lower one is taken
+        # whatever unit the weights are in.
+        targets = 2 * np.asarray(i) * (running[-1] * (1 - 1e-12)) / np.asarray(n_bins)
         return np.asarray(np.searchsorted(midpoints, targets, side="left"))

@@ -201,12 +201,12 @@ def _with_integral(b: FloatArray, n_points: int) -> tuple[FloatArray, FloatArray
 
 @lru_cache(maxsize=8)
 def _unit_grid(n_points: int) -> FloatArray:
-    return np.arange(n_points + 1) / n_points
+    return np.arange(n_points + 1, dtype=np.float64) / n_points
 
 
 @lru_cache(maxsize=64)
 def _pi_k(size: int) -> FloatArray:
-    return np.pi * np.arange(size)
+    return np.pi * np.arange(size, dtype=np.float64)
 
 
 @lru_cache(maxsize=64)

@@ -126,7 +126,7 @@ class Curve(Result):
 class ScoreDecomposition(Result):
     """A mean score split into what calibration costs, what discrimination gains, and the rest.
 
-    score = miscalibration - discrimination + uncertainty, exactly.
+    score = miscalibration - discrimination + uncertainty, up to rounding.
     """
 
     score: float

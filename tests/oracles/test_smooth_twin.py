@@ -106,9 +106,20 @@ def test_any_increasing_scale():
     y, p, _ = sample("uniform", 70, 5)
     value = smooth_ece(y, p, scale=lambda q: 3 * q - 1, bandwidth=0.3)
     assert value == pytest.approx(twin.line_error(3 * p - 1, (y - p) / 70, 0.3), abs=1e-10)
-    for bad in (lambda q: -q, lambda q: q * np.nan, lambda q: 1.0, lambda q: q**0):
-        with pytest.raises(CalibrantError, match="strictly increasing"):
+    for bad in (lambda q: -q, lambda q: q * np.nan, lambda q: 1.0, lambda q: "high"):
+        with pytest.raises(CalibrantError, match="returns increasing numbers"):
             smooth_ece(y, p, scale=bad)
+    with pytest.raises(CalibrantError, match="must not spread scores so far"):
+        smooth_ece(y, p, scale=lambda q: 1e9 * q)
+    dense = np.linspace(0.4, 0.6, 2000)
+    noise = np.where(np.arange(2000) % 2, 1e-4, -1e-4)
+    with pytest.raises(CalibrantError, match="must not spread scores so far"):
+        smooth_ece(dense + noise, dense, scale=lambda q: 100 * q)
+
+
+def test_neighbouring_doubles_on_the_logit_scale():
+    p = np.array([0.7, np.nextafter(0.7, 1), 0.2])
+    assert smooth_ece([1, 0, 1], p, scale="logit") > 0
 
 
 @pytest.mark.parametrize("sigma", [0.05, 0.4, 3.0])

@@ -12,7 +12,8 @@ width-weighted        the same with the width of bin k instead of W_k / W
 
 All take soft labels y in [0, 1] as they are: with hard labels the l1 error is the usual ECE, with
 soft ones it is SMECE (Leznik 2026), exactly 0 when every y_i = p_i. Binned errors are biased
-upwards, by more the more bins there are; `debias` removes most of it.
+upwards, by more the more bins there are; near calibration `debias` removes about seven tenths of it
+from l2 errors and two fifths from l1 errors.
 """
 
 from __future__ import annotations

@@ -70,8 +70,11 @@ class DensityError:
 
     def densities(self, problem: Problem) -> Densities:
         """Return the estimates themselves."""
-        width = silverman(problem) if isinstance(self.bandwidth, str) else self.bandwidth
-        low, high = self.bounds or (problem.lowest, 1.0)
+        low, high = self.bounds or (_lowest(problem), 1.0)
+        if isinstance(self.bandwidth, str):
+            width = max(silverman(problem), _finest(self.kernel, high - low))
+        else:
+            width = self.bandwidth
         return densities(problem, width, self.kernel, low, high)
 
     def __call__(self, problem: Problem) -> float:
@@ -86,8 +89,8 @@ def densities(
     length = high - low
     scale = bandwidth / length
     fine = scale / kernel.roughness
-    if fine < cosine.FINEST_SCALE:
-        least = cosine.FINEST_SCALE * kernel.roughness * length
+    if bandwidth < _finest(kernel, length):
+        least = _finest(kernel, length)
         raise CalibrantError(f"bandwidth must be at least {least:.2g}; got {bandwidth!r}")
     if (low, high) == (0.0, 1.0):
         a = problem.spectrum(fine, "weight", "true")
@@ -101,6 +104,18 @@ def densities(
     t = low + length * np.arange(n_points + 1) / n_points
     nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)
     return Densities(t, weight, true, nil, bandwidth)
+
+
+def _finest(kernel: Kernel, length: float) -> float:
+    """Return the least bandwidth that can be resolved."""
+    return cosine.FINEST_SCALE * kernel.roughness * length
+
+
+def _lowest(problem: Problem) -> float:
+    """Return the lower end of the domain; rounding can put the top of C classes below 1/C."""
+    if problem.lowest == 0:
+        return 0.0
+    return min(problem.lowest, float(problem.columns()[0].min()))
 
 
 def check_bandwidth(bandwidth: Bandwidth) -> None:
@@ -134,15 +149,16 @@ def silverman(problem: Problem) -> float:
 def _weighted_quantiles(problem: Problem, q: FloatArray) -> FloatArray:
     """Return the scores at which the weight reaches shares q, linear between rows' middles."""
     atoms = problem.atoms
-    middle = np.cumsum(atoms.weight) - atoms.weight / 2
-    return np.interp(q * problem.weight, middle, atoms.score)
+    end = np.cumsum(atoms.weight)
+    half_row = atoms.weight / atoms.rows / 2
+    # From the middle of its first row to the middle of its last, the score stays.
+    middles = np.stack((end - atoms.weight + half_row, end - half_row), axis=1)
+    return np.interp(q * problem.weight, middles.reshape(-1), np.repeat(atoms.score, 2))
 
 
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
-    # Class probabilities that sum to 1 up to rounding can have a maximum just below 1/C.
-    slack = 1e-6
-    if p.min() < low - slack or p.max() > high + slack:
-        wrong = float(p.min() if p.min() < low - slack else p.max())
+    if p.min() < low or p.max() > high:
+        wrong = float(p.min() if p.min() < low else p.max())
         raise CalibrantError(
             f"bounds must enclose every score; got ({low:g}, {high:g}) and {wrong:g}"
         )

@@ -58,7 +58,7 @@ class LogitSmoothedError:
 
 def gaussian_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> float:
     """Return the integral for noise N(0, sigma^2)."""
-    low, high = u.min() - _TAILS * sigma, u.max() + _TAILS * sigma
+    low, high = float(u.min()) - _TAILS * sigma, float(u.max()) + _TAILS * sigma
     scale = sigma / (high - low)
     if scale < cosine.FINEST_SCALE:
         raise CalibrantError(
@@ -80,6 +80,12 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     A are constant, and abs(A - B rho(u)) has the antiderivative A u - B log(1 + e^u) on either
     side of its one zero.
     """
+    least = 1e-7 * max(1.0, float(np.abs(u).max()))
+    if sigma < least:
+        raise CalibrantError(
+            f"sigma must be at least {least:.2g} for logits from {u.min():.4g} to {u.max():.4g}; "
+            f"got {sigma!r}"
+        )
     ends = np.concatenate((u - sigma / 2, u + sigma / 2))
     order = np.argsort(ends, kind="stable")
     ends = ends[order]

@@ -139,7 +139,7 @@ def score_decomposition(
     Returns
     -------
     ScoreDecomposition
-        All three parts are non-negative and add up to the score.
+        All three parts are non-negative and add up to the score, up to rounding.
 
     Notes
     -----
@@ -168,8 +168,9 @@ def score_decomposition(
     )
     return ScoreDecomposition(
         score=actual,
-        miscalibration=actual - recalibrated,
-        discrimination=constant - recalibrated,
+        # Never negative, but for rounding.
+        miscalibration=max(actual - recalibrated, 0.0),
+        discrimination=max(constant - recalibrated, 0.0),
         uncertainty=constant,
     )
 

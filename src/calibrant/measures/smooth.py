@@ -65,11 +65,12 @@ def smooth_ece(
     -----
     Between abs(mean(y - p)) and mean(abs(y - p)). One pass over the rows, then work that depends
     on the bandwidth only. A fixed point below 8e-6 is resolved exactly where scores are far
-    enough apart, and is otherwise given as smECE at that scale.
+    enough apart, and is otherwise given as smECE at that scale; on other scales, where the limit
+    is 8e-6 times the range of f(p), it is refused.
 
     References
     ----------
-    Błasiok and Nakkiran, "Smooth ECE" (2023), Definitions 1-2 and Appendix B.
+    Błasiok and Nakkiran, "Smooth ECE" (2023), eqs. 2-5, Definition 2 and Appendix B.
 
     Examples
     --------

@@ -14,7 +14,7 @@ from calibrant.errors import CalibrantError
 from calibrant.fixed_point import fixed_point
 from calibrant.problem import Problem
 
-# A strictly increasing function of the score; infinite values are allowed at 0 and 1.
+# An increasing function of the score; infinite values are allowed at 0 and 1.
 Increasing = Callable[[FloatArray], FloatArray]
 
 # Calibrated predictions have smECE near 0.3 n^(-1/3): the first search goes a little below.
@@ -67,6 +67,8 @@ class Residuals:
         and otherwise smECE at that scale, which is less than the scale itself.
         """
         finest = cosine.FINEST_SCALE * self.length
+        if finest > 1:
+            raise CalibrantError(_too_wide(self.length))
         lowest = max(min(0.25, _NOISE_SCALE * self.n ** (-1 / 3)), finest)
         while True:
             norm = partial(self._norm, self.spectrum(lowest / self.length))
@@ -79,6 +81,8 @@ class Residuals:
             if self._are_apart(most):
                 return most
             if lowest == finest:
+                if self.length > 1:
+                    raise CalibrantError(_too_wide(self.length))
                 return norm(finest)
             lowest = max(min(lowest, most) / _REFINEMENT, finest)
 
@@ -125,15 +129,23 @@ def transformed_residuals(problem: Problem, transform: Increasing, tails: float)
     )
 
 
+def _too_wide(length: float) -> str:
+    return (
+        f"scale must not spread scores so far: over a range of {length:.4g} nothing finer than "
+        f"{cosine.FINEST_SCALE * length:.2g} can be resolved, and smECE is"
+    )
+
+
 def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
     try:
         u = np.asarray(transform(score), dtype=np.float64)
     except (TypeError, ValueError):
         u = np.empty(0)
-    if u.shape != score.shape or np.isnan(u).any() or not np.all(u[1:] > u[:-1]):
+    # Scores a few units in the last place apart may have the same value after rounding.
+    if u.shape != score.shape or np.isnan(u).any() or not np.all(u[1:] >= u[:-1]):
         raise CalibrantError(
             "scale must be 'probability', 'logit' or a function that takes an array of scores and "
-            "returns strictly increasing numbers of the same shape"
+            "returns increasing numbers of the same shape"
         )
     return u
 
