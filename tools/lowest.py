@@ -10,17 +10,24 @@ import sys
 import tomllib
 from pathlib import Path
 
-_LOWER_BOUND = re.compile(r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?>=(?P<version>[0-9][0-9.]*)")
+_LOWER_BOUND = re.compile(
+    r"(?P<name>[A-Za-z0-9._-]+)(\[[^]]*\])?>=(?P<version>[0-9][0-9.]*)"
+    r"(; python_version (?P<side><|>=) '3\.(?P<minor>[0-9]+)')?"
+)
 
 
-def lower_bounds(pyproject: str) -> dict[str, str]:
-    """Return {name: lowest version} of the core dependencies; each must state exactly that."""
+def lower_bounds(pyproject: str, minor: int = sys.version_info.minor) -> dict[str, str]:
+    """Return {name: lowest version} of the core dependencies on Python 3.minor."""
     bounds = {}
     for requirement in tomllib.loads(pyproject)["project"]["dependencies"]:
         match = _LOWER_BOUND.fullmatch(requirement)
         if match is None:
-            raise SystemExit(f"dependency must read 'name>=version'; got {requirement!r}")
-        bounds[match["name"].lower()] = match["version"]
+            raise SystemExit(
+                "dependency must read 'name>=version', perhaps with \"; python_version < '3.13'\"; "
+                f"got {requirement!r}"
+            )
+        if match["side"] is None or (minor < int(match["minor"])) == (match["side"] == "<"):
+            bounds[match["name"].lower()] = match["version"]
     return bounds
 
 

@@ -98,7 +98,7 @@ _ROOMS = {
     ),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
-_SUBMODULES = ("datasets",)
+_SUBMODULES = ("datasets", "inference")
 
 __all__ = [
     "BinTable",
@@ -125,6 +125,7 @@ __all__ = [
     "ecce_mad",
     "ecce_r",
     "ece",
+    "inference",
     "interval_error",
     "laplace_kernel_error",
     "local_calibration_error",

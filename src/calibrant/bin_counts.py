@@ -72,7 +72,7 @@ def leave_one_out(problem: Problem, layout: Layout) -> int:
 def _means(atoms: Atoms, layout: Layout, i: Index, n_bins: npt.ArrayLike) -> FloatArray:
     """Return the mean outcome of bin i of n_bins, -1 where it is empty."""
     start, stop = layout.cut(atoms, i, n_bins), layout.cut(atoms, i + 1, n_bins)
-    weight, true = _running(atoms.weight), _running(atoms.true)
+    weight, true = atoms.running_weight, atoms.running_true
     mass = weight[stop] - weight[start]
     filled = stop > start
     return np.where(filled, (true[stop] - true[start]) / np.where(filled, mass, 1.0), _EMPTY)
@@ -91,10 +91,6 @@ def _worst_pair(means: FloatArray) -> Index:
     return np.array([np.argmax(means == peak[later]), later], dtype=np.intp)
 
 
-def _running(values: FloatArray) -> FloatArray:
-    return np.concatenate(([0.0], np.cumsum(values)))
-
-
 def _loss_by_counts(problem: Problem, bins: Bins) -> float:
     """Leave-one-out loss of 0/1 outcomes of weight 1, from counts alone.
 
@@ -102,8 +98,9 @@ def _loss_by_counts(problem: Problem, bins: Bins) -> float:
     residual against the mean of all.
     """
     atoms = problem.atoms
-    starts = bins.starts(atoms.score)
-    rows, ones = (np.diff(_running(v)[np.append(starts, len(v))]) for v in (atoms.rows, atoms.true))
+    cuts = np.append(bins.starts(atoms.score), len(atoms.score))
+    # Rows count once each here, so their number is their weight.
+    rows, ones = np.diff(atoms.running_weight[cuts]), np.diff(atoms.running_true[cuts])
     shared = rows > 1
     n, t = rows[shared], ones[shared]
     loss = np.sum((n / (n - 1)) ** 2 * (t - t * t / n))

@@ -195,7 +195,7 @@ class EqualMass:
 
     def cut(self, atoms: Atoms, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
         """Return how many atoms lie below cut `i` of `n_bins`."""
-        running = np.concatenate(([0.0], np.cumsum(atoms.weight)))
+        running = atoms.running_weight
         # Twice the midpoints: exact for whole weights, so that nearness never hangs on rounding.
         midpoints = running[:-1] + running[1:]
         # Lowered by more than rounding, so that of two equally near cuts the lower one is taken

@@ -13,7 +13,7 @@ moments m_q = sum v d^q of its rows' offsets d from its centre, q = 0..Q; a Tayl
 cosine about the centres and one FFT a moment give every a_k. Smoothed at scale s, what is left out
 has L1 norm at most
 
-    c_Q (1 / (2 N s))^(Q+1) sum abs(v),     c_2 < 0.26,  c_6 < 0.0071,
+    c_Q (1 / (2 N s))^(Q+1) sum abs(v),     c_2 < 0.26,  c_4 < 0.05,  c_6 < 0.0071,
 
 since moving a Gaussian's centre by d changes it by at most E abs(He_{Q+1}(Z)) (d/s)^(Q+1)/(Q+1)!
 beyond the first Q terms of its Taylor series, and reflection only brings mass together.
@@ -23,36 +23,43 @@ Arrays may have leading axes: each row along the last axis is a problem of its o
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 
+_Array = TypeVar("_Array", bound=npt.NDArray[Any])
+
 # exp(-x^2 / 2) is below the rounding of a double here.
 _GAUSSIAN_REACH = 8.6
 # Points of the evaluation grid per scale s. The error of the integral of abs(h) at a sign change
 # is about (step/s)^4 / 400 of s times the height of h: 2e-10 of it.
-POINTS_PER_SCALE = 64
-_ROUGH_POINTS_PER_SCALE = 12
+_POINTS_PER_SCALE = 64
+_LEAST_POINTS = 256
 # Means over the first cell of the cubic through the first four values.
 _END_WEIGHTS = np.array([9.0, 19.0, -5.0, 1.0]) / 24
-_MANY_ROWS = 300_000
-# Sixty-four megabytes of moments at order 2. Scales below FINEST_SCALE are out of reach.
+# (above so many rows, order of moments, cells per scale): each keeps the error near 1e-10.
+_RESOLUTIONS = ((0, 6, 8), (20_000, 4, 20), (300_000, 2, 128))
+_SHORT = 4096
+# Moments and their transforms take up to half a gigabyte at the finest scales of few rows. Scales
+# below FINEST_SCALE are out of reach.
 MOST_CELLS = 1 << 21
 FINEST_SCALE = 16 / MOST_CELLS
 
 
 def gaussian(omega: FloatArray) -> FloatArray:
     """Return the Fourier transform of the standard normal density."""
-    return np.asarray(np.exp(-0.5 * omega * omega))
+    return np.exp(omega * omega * -0.5)
 
 
 def n_modes(scale: float) -> int:
     """Return the largest k whose mode the Gaussian of this scale does not extinguish."""
-    return int(np.ceil(_GAUSSIAN_REACH / (np.pi * scale)))
+    return math.ceil(_GAUSSIAN_REACH / (math.pi * scale))
 
 
 def resolution(n_rows: int, scale: float) -> tuple[int, int]:
@@ -62,9 +69,12 @@ def resolution(n_rows: int, scale: float) -> tuple[int, int]:
     cells, for the rows' sake. Where scores are spread out, errors of rows average out and the
     actual error is far below the bound in the module's docstring.
     """
-    few = n_rows < _MANY_ROWS or 128 / scale > MOST_CELLS
-    order, cells_per_scale = (6, 8) if few else (2, 128)
-    return min(_good_size(max(cells_per_scale / scale, 64)), MOST_CELLS), order
+    # The order of moments falls as rows grow in number, as long as there is room for the cells.
+    for most_rows, order, cells_per_scale in reversed(_RESOLUTIONS):
+        n_cells = _good_size(max(cells_per_scale / scale, 64))
+        if n_rows > most_rows and n_cells <= MOST_CELLS:
+            return n_cells, order
+    return min(n_cells, MOST_CELLS), order
 
 
 def spectrum(x: FloatArray, values_at_x: Sequence[FloatArray], scale: float) -> FloatArray:
@@ -100,20 +110,17 @@ def coefficients(moments: FloatArray, modes: int) -> FloatArray:
     """Return a_0..a_modes from moments of shape (..., Q+1, N), offsets in units of a cell."""
     order, n_cells = moments.shape[-2] - 1, moments.shape[-1]
     spectrum = np.fft.rfft(moments, 2 * n_cells, axis=-1)[..., : modes + 1]
-    angle = np.pi * np.arange(modes + 1) / n_cells
-    # Horner's rule for sum_q (-i angle)^q / q! m_q.
-    total = spectrum[..., order, :]
-    for q in range(order, 0, -1):
-        total = spectrum[..., q - 1, :] + total * (-1j * angle / q)
-    # Cell j is centred half a cell beyond j / N.
-    return np.asarray((total * np.exp(-0.5j * angle)).real)
+    spectrum *= _taylor_factors(n_cells, modes, order)
+    return np.asarray(spectrum.real.sum(axis=-2))
 
 
 def damped(
-    a: FloatArray, scale: npt.ArrayLike, multiplier: Callable[[FloatArray], FloatArray] = gaussian
+    a: FloatArray,
+    scale: float | FloatArray,
+    multiplier: Callable[[FloatArray], FloatArray] = gaussian,
 ) -> FloatArray:
     """Return the coefficients after smoothing; `scale` has the leading axes of `a` or none."""
-    s = np.asarray(scale)[..., None]
+    s = scale if isinstance(scale, float) else scale[..., None]
     return a * multiplier(_pi_k(a.shape[-1]) * s)
 
 
@@ -122,20 +129,18 @@ def values(b: FloatArray, n_points: int) -> FloatArray:
     return _with_integral(b, n_points)[0]
 
 
-def abs_integral(a: FloatArray, scale: npt.ArrayLike, *, rough: bool = False) -> FloatArray:
+def abs_integral(a: FloatArray, scale: float | FloatArray) -> FloatArray:
     """Return the integral over [0, 1] of abs(h_s) for each row of coefficients.
 
     h and its antiderivative are evaluated on a grid; where h changes sign inside a cell, the
     parabola with the same end values and integral tells by how much the parts of either sign
-    exceed their difference. A rough integral takes a coarser grid and straight lines: it is
-    cheaper, and off by about 1e-6.
+    exceed their difference.
     """
-    finest = float(np.min(scale))
+    finest = scale if isinstance(scale, float) else float(np.min(scale))
     modes = min(n_modes(finest), a.shape[-1] - 1)
-    n_points = grid_points(finest, modes, _ROUGH_POINTS_PER_SCALE if rough else POINTS_PER_SCALE)
+    n_points = grid_points(finest, modes)
     h, integral = _with_integral(damped(a[..., : modes + 1], scale), n_points)
-    mean = (integral[..., 1:] - integral[..., :-1]) * n_points
-    return _rough_abs_mean(h, mean) if rough else _abs_mean(h, mean)
+    return _abs_mean(h, (integral[..., 1:] - integral[..., :-1]) * n_points)
 
 
 def abs_mean_of_samples(g: FloatArray) -> FloatArray:
@@ -149,20 +154,9 @@ def abs_mean_of_samples(g: FloatArray) -> FloatArray:
     return _abs_mean(g, np.concatenate((first[..., None], middle, last[..., None]), axis=-1))
 
 
-def grid_points(scale: float, modes: int, points_per_scale: int = POINTS_PER_SCALE) -> int:
+def grid_points(scale: float, modes: int) -> int:
     """Return how many steps of [0, 1] show a function smooth at this scale in all detail."""
-    return _good_size(max(points_per_scale / scale, modes + 1))
-
-
-def _rough_abs_mean(h: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return nearly the mean of abs(h), which falls in a straight line where it changes sign."""
-    size = np.abs(h)
-    left, right = size[..., :-1], size[..., 1:]
-    lesser = np.minimum(left, right)
-    flips = h[..., :-1] * h[..., 1:] < 0
-    # A straight line from l to -r lies above 0 by l^2 / (l + r) / 2 and below by r^2 / (l + r) / 2.
-    excess = np.divide(lesser * lesser, left + right, out=np.zeros_like(left), where=flips)
-    return np.asarray((np.abs(mean) + excess).sum(axis=-1) / mean.shape[-1])
+    return _good_size(max(_POINTS_PER_SCALE / scale, modes + 1, _LEAST_POINTS))
 
 
 def _abs_mean(h: FloatArray, mean: FloatArray) -> FloatArray:
@@ -199,26 +193,50 @@ def _with_integral(b: FloatArray, n_points: int) -> tuple[FloatArray, FloatArray
     return forward + backward, linear + (forward - backward)
 
 
-@lru_cache(maxsize=8)
+def _kept_if_small(make: Callable[..., _Array]) -> Callable[..., _Array]:
+    """Keep a few short tables between calls: making them costs more than using them."""
+    keep = lru_cache(maxsize=16)(make)
+
+    def table(*sizes: int) -> _Array:
+        return keep(*sizes) if max(sizes) <= _SHORT else make(*sizes)
+
+    return table
+
+
+@_kept_if_small
 def _unit_grid(n_points: int) -> FloatArray:
-    return np.arange(n_points + 1, dtype=np.float64) / n_points
+    return _locked(np.arange(n_points + 1, dtype=np.float64) / n_points)
 
 
-@lru_cache(maxsize=64)
+@_kept_if_small
 def _pi_k(size: int) -> FloatArray:
-    return np.pi * np.arange(size, dtype=np.float64)
+    return _locked(np.pi * np.arange(size, dtype=np.float64))
 
 
-@lru_cache(maxsize=64)
+@_kept_if_small
 def _both_parts(size: int) -> npt.NDArray[np.complex128]:
     """Return what turns b_k into the coefficient of both cos(pi k t) and sin(pi k t) / (pi k)."""
     k = np.arange(1, size)
-    return np.concatenate(([1.0 + 0j], 1 - 1j / (np.pi * k)))
+    return _locked(np.concatenate(([1.0 + 0j], 1 - 1j / (np.pi * k))))
+
+
+@_kept_if_small
+def _taylor_factors(n_cells: int, modes: int, order: int) -> npt.NDArray[np.complex128]:
+    """Return (-i angle)^q / q! for each moment q and mode, about the centres of cells."""
+    angle = np.pi * np.arange(modes + 1) / n_cells
+    # Cell j is centred half a cell beyond j / N.
+    factors = [np.exp(-0.5j * angle)]
+    for q in range(1, order + 1):
+        factors.append(factors[-1] * (-1j * angle / q))
+    return _locked(np.array(factors))
+
+
+def _locked(array: _Array) -> _Array:
+    array.flags.writeable = False
+    return array
 
 
 def _good_size(at_least: float) -> int:
     """Return a size that the FFT likes: 1, 5/4 or 3/2 times a power of two."""
-    power = 1 << max(2, int(np.ceil(np.log2(at_least))) - 1)
-    return next(
-        size for size in (power, power * 5 // 4, power * 3 // 2, 2 * power) if size >= at_least
-    )
+    power = 1 << max(2, math.frexp(at_least)[1] - 1)
+    return next(n for n in (power, power * 5 // 4, power * 3 // 2, 2 * power) if n >= at_least)

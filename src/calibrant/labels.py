@@ -99,6 +99,13 @@ def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
 
 def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
     check_scalar(pos_label, "pos_label")
+    if is_real(y):
+        # No need to sort numbers to see that there are only two.
+        checks.check_finite(y, "y_true")
+        positive = np.asarray(y == pos_label)
+        rest = y[~positive] if positive.shape == y.shape else y
+        if positive.shape == y.shape and (len(rest) == 0 or rest.min() == rest.max()):
+            return positive
     present, inverse = _distinct(y)
     positive = np.array([label == pos_label for label in present], dtype=bool)
     others = [label for label, yes in zip(present, positive.tolist(), strict=True) if not yes]

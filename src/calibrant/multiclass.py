@@ -27,7 +27,7 @@ from calibrant.errors import CalibrantError
 from calibrant.labels import check_column_order, check_scalar, column_of, label_codes
 from calibrant.norms import Norm
 from calibrant.problem import Index, Problem
-from calibrant.sample import BLOCK_ROWS, Sample, read_weights
+from calibrant.sample import BLOCK_ROWS, Sample, one_column, read_weights
 
 # Columns are copied out in tiles of this shape, small enough to be turned within the cache.
 _TILE_COLUMNS, _TILE_ROWS = 32, 1024
@@ -257,7 +257,7 @@ def read_classes(
     if y.ndim == 2 and y.shape[1] > 1:
         outcome = _checked_soft(y, p.shape[1])
     else:
-        outcome = label_codes(y.reshape(len(y)), labels, p.shape[1])
+        outcome = label_codes(one_column(y, "y_true"), labels, p.shape[1])
     w = read_weights(sample_weight, len(p))
     if w is not None and w.min() == 0:
         kept = np.flatnonzero(w)

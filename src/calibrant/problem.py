@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Literal, Protocol
 
 import numpy as np
@@ -58,6 +59,16 @@ class Atoms:
     weight_squared: FloatArray
     true: FloatArray
     residual: FloatArray
+
+    @cached_property
+    def running_weight(self) -> FloatArray:
+        """The weight below each atom, and at last all of it."""
+        return np.concatenate(([0.0], np.cumsum(self.weight)))
+
+    @cached_property
+    def running_true(self) -> FloatArray:
+        """The sum of w y below each atom, and at last all of it."""
+        return np.concatenate(([0.0], np.cumsum(self.true)))
 
 
 class Problem(Protocol):

@@ -64,7 +64,7 @@ class Sample:
         y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
         for array, name in ((y, "y_true"), (p, "y_prob")):
             checks.check_not_empty(array, name)
-        y, p = _one_column(y, "y_true"), _one_column(p, "y_prob")
+        y, p = one_column(y, "y_true"), one_column(p, "y_prob")
         checks.check_same_length(y, "y_true", p, "y_prob")
         p = checks.as_numbers(p, "y_prob")
         checks.check_probabilities(p)
@@ -152,13 +152,14 @@ def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
     """Return checked weights, or None where every row counts once."""
     if sample_weight is None:
         return None
-    w = _one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
+    w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
     w = checks.as_numbers(w, "sample_weight")
     checks.check_weights(w, n)
     return w
 
 
-def _one_column(array: AnyArray, name: str) -> AnyArray:
+def one_column(array: AnyArray, name: str) -> AnyArray:
+    """Return shape (n,) or (n, 1) as (n,)."""
     if array.ndim == 2 and array.shape[1] == 1:
         return array[:, 0]
     if array.ndim != 1:

@@ -111,3 +111,19 @@ def _means_rise(sample, bins):
     weight, true = sample.totals(bins, "weight", "true")
     means = true[weight > 0] / weight[weight > 0]
     return np.all(np.diff(means) >= 0)
+
+
+def test_sweep_over_more_counts_than_one_batch():
+    # Labels that rise but for one pair: with n bins it shows, and it still does with many fewer.
+    n = 3000
+    p = (np.arange(n) + 0.5) / n
+    y = (np.arange(n) >= n // 2).astype(float)
+    assert largest_monotone(Sample(y, p), EqualMass()) == n
+    y[n // 2 - 2], y[n // 2 + 1] = 1, 0
+    sample = Sample(y, p)
+    for layout in (Uniform(), EqualMass()):
+        found = largest_monotone(sample, layout)
+        assert found == max(
+            b for b in range(1, n + 1) if _means_rise(sample, layout.bins(sample, b))
+        )
+        assert found < n

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant import CalibrantError
+from calibrant import CalibrantError, cosine
 from calibrant.measures.density import density_ece
 from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
@@ -52,12 +52,10 @@ def test_given_bandwidth(shape, s):
     assert value == pytest.approx(twin.smooth_error(y, p, w, s), abs=1e-10)
 
 
-@pytest.mark.parametrize("order", ["few rows", "many rows"])
+@pytest.mark.parametrize("resolution", cosine._RESOLUTIONS)
 @pytest.mark.parametrize("shape", ["uniform", "tenths", "confident", "near 0"])
-def test_both_ways_of_gathering_rows(monkeypatch, order, shape):
-    from calibrant import cosine
-
-    monkeypatch.setattr(cosine, "_MANY_ROWS", 1 if order == "many rows" else 10**9)
+def test_every_way_of_gathering_rows(monkeypatch, resolution, shape):
+    monkeypatch.setattr(cosine, "_RESOLUTIONS", ((0, *resolution[1:]),))
     y, p, w = sample(shape, 80, 3)
     value = smooth_ece(y, p, sample_weight=w)
     assert value == pytest.approx(twin.smooth_fixed_point(y, p, w), abs=1e-9)

@@ -162,3 +162,34 @@ def test_bad_class_input(y, p, options, sentence):
 def test_tables_take_one_problem(reduction):
     with pytest.raises(cb.CalibrantError, match="stands for several problems"):
         cb.bin_table(Y, P, multiclass=reduction)
+
+
+@pytest.mark.parametrize(
+    ("soft", "sentence"),
+    [
+        (np.full((N, C), 0.3), "each row of y_true must sum to 1"),
+        (np.eye(C)[Y] * 2, r"y_true must lie in \[0, 1\]"),
+    ],
+)
+def test_soft_outcomes_are_checked(soft, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        cb.ece(soft, P)
+
+
+def test_rows_of_weight_zero_do_not_count_in_rules():
+    w = np.r_[np.ones(100), np.zeros(N - 100)]
+    by_rule = cb.ece(Y, P, n_bins="sqrt", sample_weight=w)
+    assert by_rule == pytest.approx(cb.ece(Y[:100], P[:100], n_bins=10), abs=1e-15)
+
+
+def test_every_measure_refuses_columns_out_of_order():
+    pandas = pytest.importorskip("pandas")
+    shuffled = pandas.DataFrame(P)[[1, 0, 2, 3, 4]]
+    for measure in (cb.ece, cb.ace, cb.mce, cb.smooth_ece, cb.density_ece, cb.brier_score):
+        with pytest.raises(cb.CalibrantError, match="in the order of the classes"):
+            measure(Y, shuffled)
+
+
+def test_outcomes_of_too_many_dimensions():
+    with pytest.raises(cb.CalibrantError, match=r"y_true must have shape \(n,\)"):
+        cb.ece(np.zeros((3, 2, 2)), np.eye(3))

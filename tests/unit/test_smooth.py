@@ -193,3 +193,66 @@ def test_curves_take_one_problem():
     p = np.full((3, 3), 1 / 3)
     with pytest.raises(cb.CalibrantError, match="stands for several problems"):
         cb.reliability_curve([0, 1, 2], p, multiclass="classwise")
+
+
+@pytest.mark.parametrize("exponent", [-1, -2, -3, -6])
+@pytest.mark.parametrize("side", [0, 1])
+def test_scales_next_to_powers_of_two(exponent, side):
+    s = float(np.nextafter(2.0**exponent, side))
+    value = cb.smooth_ece([0, 1], [0.2, 0.3], bandwidth=s)
+    assert value == pytest.approx(cb.smooth_ece([0, 1], [0.2, 0.3], bandwidth=s * 1.001), abs=1e-3)
+
+
+def test_fixed_points_at_powers_of_two():
+    y = [0.2731549436056534, 0.7648338420958296, 0.5083211015098238]
+    assert cb.smooth_ece(y, [0.3125, 0.875, 0.4375]) == pytest.approx(0.0625, abs=1e-9)
+    assert cb.reliability_curve([0, 1], [0.2, 0.3]).bandwidth == pytest.approx(0.25, abs=1e-9)
+
+
+def test_silverman_counts_rows_not_weight():
+    from calibrant.measures.density_error import silverman
+    from calibrant.sample import Sample
+
+    p = np.random.default_rng(8).random(500)
+    single = silverman(Sample(p > 0.5, p))
+    assert silverman(Sample(p > 0.5, p, np.full(500, 7.0))) == pytest.approx(single, rel=1e-12)
+    # Quartiles of tied scores are those of the rows.
+    tied = np.repeat([0.1, 0.3, 0.6], [30, 50, 20])
+    rule = 0.9 * min(tied.std(ddof=1), np.subtract(*np.quantile(tied, [0.75, 0.25])) / 1.34)
+    assert silverman(Sample(tied > 2, tied)) == pytest.approx(rule * 100**-0.2)
+
+
+def test_areas_and_densities_of_curves():
+    y, p = [0, 1, 1, 0], [0.125, 0.25, 0.75, 0.875]
+    binned = cb.reliability_curve(y, p, method="binned", n_bins=2)
+    # Half of the rows in a bin of width one half: density 1.
+    assert binned.density.tolist() == [1.0, 1.0]
+    isotonic = cb.reliability_curve(y, p, method="isotonic")
+    assert isotonic.y.tolist() == [0.0, 2 / 3, 2 / 3, 2 / 3]
+    expected = (0.125 + (2 / 3 - 0.25) + (0.75 - 2 / 3) + (0.875 - 2 / 3)) / 4
+    assert isotonic.area == pytest.approx(expected)
+    local = cb.local_calibration_error(y, p, bandwidth=0.1)
+    assert local.area == pytest.approx(cb.density_ece(y, p, bandwidth=0.1))
+    assert local.area_bound == pytest.approx(np.sqrt(2 / np.pi) * 0.1)
+    with pytest.raises(cb.CalibrantError, match="bandwidth has no say"):
+        cb.reliability_curve(y, p, method="binned", bandwidth=0.1)
+
+
+def test_gathering_errors_stay_within_their_bound():
+    # The bound of calibrant.cosine's docstring, at resolutions coarse enough for it to bite.
+    from calibrant import cosine
+
+    rng = np.random.default_rng(9)
+    p, s = rng.random(400), 0.02
+    v = rng.choice([-1.0, 1.0], 400) / 400
+    fine = cosine.coefficients(cosine.gather([(p, [v])], 1, 4096, 8), cosine.n_modes(s))[0]
+    for order, constant in ((2, 0.26), (4, 0.05), (6, 0.0071)):
+        for n_cells in (150, 300, 600):
+            rough = cosine.coefficients(
+                cosine.gather([(p, [v])], 1, n_cells, order), min(cosine.n_modes(s), n_cells)
+            )[0]
+            size = min(len(fine), len(rough))
+            error = float(cosine.abs_integral(fine[:size] - rough[:size], s))
+            bound = constant * (1 / (2 * n_cells * s)) ** (order + 1)
+            assert error <= bound + 1e-13
+            assert error > bound / 1e4

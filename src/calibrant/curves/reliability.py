@@ -21,6 +21,7 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.binning import Binning
+from calibrant.errors import CalibrantError
 from calibrant.isotonic import isotonic_fit
 from calibrant.kernels import KERNELS
 from calibrant.measures.binned_error import BinCount, Strategy, read_binning
@@ -102,6 +103,8 @@ def reliability_curve(
     checks.check_choice(method, "method", ("smooth", "density", "binned", "isotonic"))
     if bandwidth is not None:
         checks.check_positive(bandwidth, "bandwidth")
+        if method in ("binned", "isotonic"):
+            raise CalibrantError(f"bandwidth has no say in method={method!r}: leave it out")
     makers: dict[str, Callable[[Problem], Curve]] = {
         "smooth": SmoothCurve(bandwidth),
         "density": DensityCurve(DensityError("silverman" if bandwidth is None else bandwidth)),

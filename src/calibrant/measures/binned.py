@@ -233,12 +233,12 @@ def ace(
     >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
     0.1875
     """
-    p = as_array(y_prob, "y_prob")
-    if multiclass is None and p.ndim == 2 and p.shape[1] > 2:
+    shape = as_array(y_prob, "y_prob").shape
+    if multiclass is None and len(shape) == 2 and shape[1] > 2:
         multiclass = "classwise"
     return ece(
         y_true,
-        p,
+        y_prob,
         strategy="quantile",
         n_bins=n_bins,
         assignment=assignment,

@@ -51,19 +51,24 @@ class Laid:
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     """Turn the words of a call into a binning."""
     checks.check_choice(closed, "closed", ("left", "right"))
-    if isinstance(n_bins, str) and not isinstance(strategy, str):
+    count = _read_count(n_bins)
+    if not isinstance(count, int) and not isinstance(strategy, str):
         raise CalibrantError(f"strategy gives the edges themselves: n_bins={n_bins!r} has no say")
     if not isinstance(strategy, str):
         return Fixed(_checked_edges(strategy), closed)
     checks.check_choice(strategy, "strategy", ("uniform", "quantile"))
     layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
-    if isinstance(n_bins, str):
-        if n_bins not in _COUNT_RULES:
-            raise CalibrantError(
-                f"n_bins must be a whole number, 'sqrt', 'sweep' or 'cv'; got {n_bins!r}"
-            )
-        return Laid(layout, _COUNT_RULES[n_bins])
-    return Laid(layout, checks.as_count(n_bins, "n_bins"))
+    return Laid(layout, count)
+
+
+def _read_count(n_bins: BinCount) -> int | CountRule:
+    if not isinstance(n_bins, str):
+        return checks.as_count(n_bins, "n_bins")
+    if n_bins not in _COUNT_RULES:
+        raise CalibrantError(
+            f"n_bins must be a whole number, 'sqrt', 'sweep' or 'cv'; got {n_bins!r}"
+        )
+    return _COUNT_RULES[n_bins]
 
 
 @dataclass(frozen=True)

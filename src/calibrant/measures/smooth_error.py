@@ -72,7 +72,7 @@ class Residuals:
         lowest = max(min(0.25, _NOISE_SCALE * self.n ** (-1 / 3)), finest)
         while True:
             norm = partial(self._norm, self.spectrum(lowest / self.length))
-            found = fixed_point(norm, partial(norm, rough=True), lowest)
+            found = fixed_point(norm, lowest)
             if found is not None:
                 return found
             # smECE is at most what it would be if nothing were smoothed into anything else, and
@@ -86,9 +86,8 @@ class Residuals:
                 return norm(finest)
             lowest = max(min(lowest, most) / _REFINEMENT, finest)
 
-    def _norm(self, a: FloatArray, bandwidth: float, rough: bool = False) -> float:
-        scale = bandwidth / self.length
-        return self.beyond + float(cosine.abs_integral(a, scale, rough=rough))
+    def _norm(self, a: FloatArray, bandwidth: float) -> float:
+        return self.beyond + float(cosine.abs_integral(a, bandwidth / self.length))
 
     def _unsmoothed(self) -> float:
         _, measure = self.places()

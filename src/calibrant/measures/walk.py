@@ -88,7 +88,7 @@ def calibration_reach(problem: Problem, statistic: Statistic) -> float:
     """Return how far the calibration walk strays, without keeping it."""
     position = high = low = total = 0.0
     for atoms in problem.atom_blocks():
-        step = atoms.residual
+        step = atoms.residual.copy()
         step[0] += position
         walked = np.cumsum(step, out=step)
         position, high, low = walked[-1], max(high, walked.max()), min(low, walked.min())
