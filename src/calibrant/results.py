@@ -235,11 +235,12 @@ class SlopeTestResult(Result):
     Attributes
     ----------
     intercept, slope
-        The fitted coefficients; 0 and 1 for calibrated predictions.
+        The fitted coefficients, 0 and 1 for calibrated predictions; nan where the outcomes are
+        separated and there is no fit.
     intercept_error, slope_error
         Their standard errors.
     statistic
-        Squared distance of the coefficients from (0, 1) in units of their covariance.
+        Rao's score statistic at intercept 0 and slope 1, which needs no fit.
     p_value
         Chance of a larger statistic under perfect calibration: chi-squared with 2 degrees of
         freedom, never 0.

@@ -66,9 +66,9 @@ def test_row_order_changes_no_bit_of_tests(data, seed):
 
 
 def outcome_of(test, *args, **keywords):
-    """The result, or the sentence with which it was refused."""
+    """The result as plain values, nan being None, or the sentence with which it was refused."""
     try:
-        return test(*args, **keywords)
+        return test(*args, **keywords).to_dict()
     except ValueError as refusal:
         return str(refusal)
 
@@ -128,6 +128,16 @@ def test_the_scale_of_weights_is_nothing(data, factor):
     assert a.p_value == pytest.approx(b.p_value, rel=1e-9)
 
 
+@given(data=weighted(score=st.floats(0.001, 0.999), least=2))
+def test_the_slope_test_needs_no_fit(data):
+    y, p, w = data
+    assume(np.ptp(p) > 1e-6)
+    result = calibration_slope_test(y, p, sample_weight=w)
+    assert 0 < result.p_value <= 1
+    fit = result.intercept, result.slope, result.intercept_error, result.slope_error
+    assert np.isnan(fit).all() or np.isfinite(fit).all()
+
+
 @given(data=weighted(score=st.floats(0.01, 0.99)), seed=st.integers(0, 100))
 def test_p_values_lie_above_zero_and_up_to_one(data, seed):
     y, p, w = data
@@ -140,9 +150,18 @@ def test_p_values_lie_above_zero_and_up_to_one(data, seed):
 
 
 @given(data=weighted())
-def test_a_group_of_everyone_is_like_everyone(data):
+def test_a_group_of_everyone_has_no_others(data):
     y, p, w = data
-    curve = subpopulation_curve(y, p, group=np.ones(len(y), dtype=bool), sample_weight=w)
+    with pytest.raises(ValueError, match="group cannot be compared with its population"):
+        subpopulation_curve(y, p, group=np.ones(len(y), dtype=bool), sample_weight=w)
+
+
+@given(score=ANY_SCORE, y=HARD, w=st.lists(st.floats(0.01, 100), min_size=2, max_size=30))
+def test_rows_all_alike_leave_no_noise(score, y, w):
+    member = np.arange(len(w)) % 2 == 0
+    curve = subpopulation_curve(
+        np.full(len(w), y), np.full(len(w), score), group=member, sample_weight=w
+    )
     np.testing.assert_array_equal(curve.deviation, 0)
     assert curve.sigma == 0
 
@@ -154,6 +173,7 @@ def test_a_group_and_the_others_deviate_oppositely_at_shared_scores(data, seed):
     p = np.concatenate([p, p])
     y, member = np.concatenate([y, 1 - y]), np.concatenate([member, ~member])
     w = None if w is None else np.concatenate([w, w])
+    assume(member.any() and not member.all())
     ours, theirs = (subpopulation_curve(y, p, group=g, sample_weight=w) for g in (member, ~member))
     total, others = (np.sum(g if w is None else w[g]) for g in (member, ~member))
     np.testing.assert_allclose(ours.deviation * total, -theirs.deviation * others, atol=1e-10)

@@ -92,37 +92,46 @@ def nearest(pi, scores):
     return below if pi <= below + (above - below) / 2 else above
 
 
-def group_steps(y, p, member, w=None):
-    """Return the step of each cell: w (y - mean y of the cell) over the group's rows there."""
-    w = [1] * len(p) if w is None else w
+def residuals(y, p):
+    return [Fraction(yi) - Fraction(pi) for yi, pi in zip(y, p, strict=True)]
+
+
+def residual_steps(residual, p, member, w):
+    """Return the step of each cell: w (r - mean r of the cell) over the group's rows there."""
     steps = []
     for rows in cells(p, member).values():
         weight = sum(Fraction(w[i]) for i in rows)
-        mean = sum(Fraction(w[i]) * Fraction(y[i]) for i in rows) / weight
-        steps.append(sum(Fraction(w[i]) * (Fraction(y[i]) - mean) for i in rows if member[i]))
+        mean = sum(Fraction(w[i]) * residual[i] for i in rows) / weight
+        steps.append(sum(Fraction(w[i]) * (residual[i] - mean) for i in rows if member[i]))
     return steps
 
 
-def group_walk(y, p, member, w=None):
+def residual_walk(residual, p, member, w=None):
     w = [1] * len(p) if w is None else w
     total = sum(Fraction(wi) for wi, inside in zip(w, member, strict=True) if inside)
-    return [Fraction(0), *(s / total for s in itertools.accumulate(group_steps(y, p, member, w)))]
+    steps = residual_steps(residual, p, member, w)
+    return [Fraction(0), *(s / total for s in itertools.accumulate(steps))]
 
 
-def shuffles(y, p, member):
-    """Yield y with the outcomes of every cell permuted in every way."""
+def group_walk(y, p, member, w=None):
+    return residual_walk(residuals(y, p), p, member, w)
+
+
+def shuffled_walks(y, p, member, w=None):
+    """Yield the walk with the residuals of every cell permuted in every way."""
     groups = list(cells(p, member).values())
+    residual = residuals(y, p)
     for orders in itertools.product(*(itertools.permutations(rows) for rows in groups)):
-        shuffled = list(y)
+        shuffled = list(residual)
         for rows, order in zip(groups, orders, strict=True):
             for i, j in zip(rows, order, strict=True):
-                shuffled[i] = y[j]
-        yield shuffled
+                shuffled[i] = residual[j]
+        yield residual_walk(shuffled, p, member, w)
 
 
 def group_sigma(y, p, member, w=None):
     """Standard deviation of the walk's end over all permutations within cells."""
-    ends = [group_walk(s, p, member, w)[-1] for s in shuffles(y, p, member)]
+    ends = [positions[-1] for positions in shuffled_walks(y, p, member, w)]
     mean = sum(ends) / len(ends)
     return math.sqrt(sum((e - mean) ** 2 for e in ends) / len(ends))
 
@@ -134,5 +143,5 @@ def group_p_value(y, p, member, w=None):
         return max(positions) - min(positions)
 
     observed = reach(group_walk(y, p, member, w))
-    hits = [reach(group_walk(s, p, member, w)) >= observed for s in shuffles(y, p, member)]
+    hits = [reach(positions) >= observed for positions in shuffled_walks(y, p, member, w)]
     return sum(hits) / len(hits)

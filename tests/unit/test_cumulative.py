@@ -121,8 +121,9 @@ def test_group_curve_by_hand():
     curve = subpopulation_curve(y, p, group=group)
     assert curve.score.tolist() == [0.25, 0.25, 0.5]
     assert curve.fraction.tolist() == [0, 0.5, 1]
-    assert curve.deviation.tolist() == [0, 0.25, 0]
-    assert curve.sigma == pytest.approx(math.sqrt(2) / 4)
+    # Residuals .75 and -.375, .5625 and -.5: half the differences, over 2 rows of the group.
+    assert curve.deviation.tolist() == [0, 0.28125, 0.28125 - 0.265625]
+    assert curve.sigma == pytest.approx(math.hypot(0.28125, 0.265625))
     alone = subpopulation_curve(y, p, group=group, against="calibration")
     np.testing.assert_array_equal(alone.deviation, cumulative_curve([1, 0], [0.25, 0.5]).deviation)
 
@@ -144,8 +145,10 @@ def test_group_leaves_out_rows_without_weight():
 def test_group_scores_that_are_neighbouring_doubles_keep_apart():
     for low in (0.3, np.nextafter(0.3, 1), 0.5, np.nextafter(0.5, 0)):
         high = np.nextafter(low, 1)
-        curve = subpopulation_curve([1, 0], [low, high], group=[True, True])
-        assert curve.deviation.tolist() == [0, 0, 0]
+        p, group = [low, high, low], [True, True, False]
+        curve = subpopulation_curve([1, 0, 0], p, group=group)
+        assert curve.score.tolist() == [low, low, high]
+        assert curve.deviation.tolist() == [0, 0.25, 0.25]
 
 
 @pytest.mark.parametrize(
@@ -156,6 +159,8 @@ def test_group_scores_that_are_neighbouring_doubles_keep_apart():
         ([0, 3], r"group must be true or false for each row; got 3 at index 1: compare"),
         (["a", "b"], r"group must be true or false for each row; got 'a' at index 0"),
         ([False, False], r"group must select a row that carries weight; it selects none"),
+        ([True, True], "group cannot be compared with its population: all rows between"),
+        ([True, False], "group cannot be compared with its population: all rows between"),
     ],
 )
 def test_groups_refused(group, sentence):

@@ -43,12 +43,12 @@ def test_cells_by_hand():
     p = [0.125, 0.25, 0.375, 0.4375, 0.5, 0.75]
     member = [False, True, False, False, True, False]
     assert twin.cells(p, member) == {0.25: [1, 2], 0.5: [3, 4]}
-    # Cell means 1/2 and 1/2: steps 1 - 1/2 and 0 - 1/2; the walk is over the group's weight, 2.
+    # Residuals 3/4, -3/8 and 9/16, -1/2: steps of half their differences, over the weight 2.
     y = [1, 1, 0, 1, 0, 1]
-    assert twin.group_walk(y, p, member) == [0, Fraction(1, 4), 0]
-    # Each step is +-1/2 with equal chance: standard deviation sqrt(2) / 2 over 2.
-    assert twin.group_sigma(y, p, member) == pytest.approx(math.sqrt(2) / 4)
-    # The range is 1/4 for a walk that turns back and 1/2 for one that goes on.
+    assert twin.group_walk(y, p, member) == [0, Fraction(9, 32), Fraction(9, 32) - Fraction(17, 64)]
+    # Each step is up or down with equal chance.
+    assert twin.group_sigma(y, p, member) == pytest.approx(math.hypot(9 / 32, 17 / 64))
+    # The range is 9/32 for a walk that turns back and more for one that goes on.
     assert twin.group_p_value(y, p, member) == 1.0
 
 

@@ -9,7 +9,13 @@ from calibrant.errors import CalibrantError
 from calibrant.inference import null
 from calibrant.inference.cumulative import cumulative_test, subpopulation_test
 from calibrant.inference.laws import brownian_max, brownian_range
-from calibrant.inference.null import CalibratedOutcomes, DealtCounts, DealtOutcomes, simulate
+from calibrant.inference.null import (
+    CalibratedOutcomes,
+    DealtCounts,
+    DealtResiduals,
+    dealt_out,
+    simulate,
+)
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.group_walk import GroupCells
 from calibrant.sample import Sample
@@ -129,6 +135,21 @@ def test_predictions_of_zero_and_one_alone_refused():
         cumulative_test([0, 1], [0.0, 1.0])
 
 
+@pytest.mark.parametrize(
+    ("y", "p", "sentence"),
+    [
+        ([0, 1, 1], [0.0, 0.0, 1.0], "y_true is 1 in a row whose y_prob is 0"),
+        ([0, 1, 0], [0.0, 1.0, 1.0], "y_true is 0 in a row whose y_prob is 1"),
+    ],
+)
+@pytest.mark.parametrize("method", ["asymptotic", "monte_carlo"])
+def test_certain_predictions_that_are_wrong(y, p, sentence, method):
+    with pytest.raises(CalibrantError, match=f"calibration is refuted without a test.*{sentence}"):
+        cumulative_test(y, p, method=method)
+    with pytest.raises(CalibrantError, match=f"group against calibration is refuted.*{sentence}"):
+        subpopulation_test(y, p, group=[1, 1, 1], against="calibration", method=method)
+
+
 def test_doubling_weights_changes_nothing_but_doubling_rows_does():
     w = np.array([1.0, 2.0, 1.0, 0.5])
     once = cumulative_test(Y, P, sample_weight=w)
@@ -156,11 +177,36 @@ def test_group_against_calibration_is_the_test_of_its_rows():
 
 
 def test_group_that_nothing_can_be_compared_with():
-    sentence = "group cannot be compared with its population"
-    with pytest.raises(CalibrantError, match=sentence):
-        subpopulation_test(Y, P, group=[1, 1, 1, 1])
-    with pytest.raises(CalibrantError, match=sentence):
-        subpopulation_test([1, 1, 0, 0], P, group=[1, 0, 0, 0])
+    sentence = "group cannot be compared with its population: all rows between"
+    for group in ([1, 1, 1, 1], [1, 0, 0, 0]):
+        with pytest.raises(CalibrantError, match=sentence):
+            subpopulation_test([1, 1, 0, 0], P, group=group)
+    # Others are near, but their outcomes are all alike, at shared scores or not.
+    sentence = "group cannot be compared with its population: near none of its scores"
+    for p in ([0.3, 0.3, 0.7, 0.7], [0.1, 0.3, 0.6, 0.7]):
+        with pytest.raises(CalibrantError, match=sentence):
+            subpopulation_test([0, 0, 1, 1], p, group=[1, 0, 0, 1])
+
+
+def test_counts_are_dealt_only_among_rows_all_alike():
+    member = np.array([True, False, True, False])
+    shared, unequal = [0.1, 0.1, 0.7, 0.7], [0.1, 0.2, 0.7, 0.7]
+    for p, w, kind in [
+        (shared, None, DealtCounts),
+        (shared, [1.0, 2.0, 1.0, 1.0], DealtResiduals),
+        (unequal, None, DealtResiduals),
+    ]:
+        sample = Sample(np.array(Y), np.array(p), None if w is None else np.array(w))
+        assert type(dealt_out(GroupCells.around(sample, member))) is kind
+
+
+def test_a_group_is_not_blamed_for_its_scores():
+    # Outcomes as predicted, to the row; in each cell the group has the lowest score.
+    p = np.tile(np.repeat([0.1, 0.2, 0.3, 0.4], 100), 2)
+    group = np.isin(p, [0.1, 0.3]) & (np.arange(800) < 400)
+    y = np.concatenate([np.arange(100) < round(100 * s) for s in p[::100]])
+    result = subpopulation_test(y, p, group=group)
+    assert result.statistic == pytest.approx(0, abs=1e-12)
 
 
 def test_group_test_sees_what_calibration_hides():
@@ -182,7 +228,7 @@ def test_simulated_steps_have_the_mean_and_variance_they_should(weighted):
     w = rng.integers(1, 4, 80) / 2 if weighted else None
     sample = Sample(y, p, w)
     cells = GroupCells.around(sample, member)
-    dealt = (DealtOutcomes if weighted else DealtCounts).of(cells)
+    dealt = (DealtResiduals if weighted else DealtCounts).of(cells)
     nulls = [
         (CalibratedOutcomes.of(sample), sample.atoms.weight_squared * _spread(sample.atoms.score)),
         (dealt, cells.variance[cells.variance > 0]),
@@ -209,7 +255,7 @@ def test_long_walks_are_cut_into_blocks(weighted, monkeypatch):
     y = rng.random(300) < p
     sample = Sample(y, p, rng.random(300) if weighted else None)
     cells = GroupCells.around(sample, member)
-    dealt = (DealtOutcomes if weighted else DealtCounts).of(cells)
+    dealt = (DealtResiduals if weighted else DealtCounts).of(cells)
     for hypothesis in (CalibratedOutcomes.of(sample), dealt):
         # One walk draws the same numbers in the same order, however it is cut.
         whole = simulate(hypothesis, 1, np.random.default_rng(0))

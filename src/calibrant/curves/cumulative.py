@@ -83,7 +83,7 @@ def subpopulation_curve(
     group
         True for the rows of the group.
     against
-        "population": from the mean outcome of the whole population at the same scores.
+        "population": from the mean deviation of the whole population at the same scores.
         "calibration": from the predictions, the curve of the group's rows by themselves.
     sample_weight, labels, pos_label
         As in :func:`calibrant.ece`.
@@ -98,7 +98,8 @@ def subpopulation_curve(
 
     Notes
     -----
-    See :func:`calibrant.subpopulation_test` for what "the same scores" are and for sigma.
+    See :func:`calibrant.subpopulation_test` for what "the same scores" are and for sigma. Against
+    the population, a group is refused that has no others between its lowest and highest scores.
 
     References
     ----------

@@ -29,10 +29,6 @@ _MAX_NEWTON_STEPS = 100
 _SMALL_STEP = 1e-8
 # How much of the log-likelihood its own rounding may hide.
 _ROUNDING = 1e-10
-_NO_FIT = (
-    "the calibration slope could not be fitted: by weight, the predictions of the two outcomes "
-    "hardly overlap; more rows are needed"
-)
 
 
 def spiegelhalter_test(
@@ -47,8 +43,8 @@ def spiegelhalter_test(
     """Test perfect calibration by Spiegelhalter's z: is the Brier score what it should be.
 
     z = sum w_i (y_i - p_i)(1 - 2 p_i) / sqrt(sum w_i^2 (1 - 2 p_i)^2 p_i (1 - p_i)), nearly
-    standard normal for calibrated predictions. The numerator over W is the Brier score minus its
-    expected value.
+    standard normal for calibrated predictions, unless events are very few. The numerator over W is
+    the Brier score minus its expected value.
 
     Parameters
     ----------
@@ -69,6 +65,11 @@ def spiegelhalter_test(
     -----
     The test sees nothing of errors that leave the Brier score as expected, whatever their size.
     It is undefined where every prediction is 0, 1/2 or 1.
+
+    For calibrated predictions a nominal 5% was 4 to 5% where at least 2 events and 2 non-events
+    were expected, and anything from 2 to 8% with fewer: 7 to 8% for predictions from Beta(1, 99) at
+    n = 50, half an event. Weights must not depend on the outcome given the score, as in
+    :func:`calibrant.cumulative_test`.
 
     References
     ----------
@@ -111,17 +112,19 @@ def calibration_slope_test(
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> SlopeTestResult:
-    """Test calibration slope 1 and intercept 0 by logistic recalibration.
+    """Test calibration slope 1 and intercept 0, those of a perfect logistic recalibration.
 
-    Fits logit P(y = 1) = a + b logit(p) by maximum (weighted) likelihood and tests (a, b) = (0, 1)
-    by Wald's statistic d' V^-1 d, d = (a, b - 1). b < 1 says predictions are too extreme, b > 1
-    too timid; a > 0 too low at p = 1/2, a < 0 too high.
+    In logit P(y = 1) = a + b logit(p), tests (a, b) = (0, 1) by the score statistic U' V^-1 U, with
+    U = sum w (y - p) x, V = sum w^2 p (1 - p) x x' and x = (1, logit p): chi-squared with 2 degrees
+    of freedom for calibrated predictions. Beside it, a and b as fitted by maximum (weighted)
+    likelihood: b < 1 says predictions are too extreme, b > 1 too timid; a > 0 too low at p = 1/2,
+    a < 0 too high.
 
     Parameters
     ----------
     y_true, y_prob
-        As in :func:`calibrant.ece`, without soft labels; predictions of 0 and 1, whose logit is
-        infinite, are refused.
+        As in :func:`calibrant.ece`, without soft labels. Predictions of 0 and 1, whose logit is
+        infinite, are refused; so are predictions that are all the same.
     sample_weight, labels, pos_label
         As in :func:`calibrant.ece`.
     multiclass
@@ -130,87 +133,79 @@ def calibration_slope_test(
     Returns
     -------
     SlopeTestResult
-        Slope, intercept, their standard errors and the joint P-value.
+        The joint P-value; slope, intercept and their standard errors, nan where there is no fit.
 
     Notes
     -----
-    V = A^-1 B A^-1 with A = sum w m (1 - m) x x' and B = sum w^2 m (1 - m) x x', x = (1, logit p)
-    and m the fitted probabilities: the inverse information where rows count once, and right for
-    weights that are not counts, too, where a likelihood ratio would not be. For calibrated
-    predictions a nominal 5% was 3 to 5% at n = 50 and 4 to 5% from n = 200 on.
+    The test needs no fit. The fit exists only where the predictions of the two outcomes overlap:
+    otherwise the slope would be infinite, and the coefficients are nan beside a sound P-value.
 
-    The fit exists only where the scores of the two outcomes overlap; otherwise the slope would be
-    infinite, and the test raises.
+    For calibrated predictions a nominal 5% was 4.8 to 5.3% where at least 5 events and 5 non-events
+    were expected, 6% with 2 of the rarer kind and up to 9% with fewer. The test allows for weights
+    that are not counts, where a likelihood ratio would not, but they must not depend on the outcome
+    given the score, as in :func:`calibrant.cumulative_test`.
+
+    The covariance of the coefficients is A^-1 B A^-1 with A = sum w m (1 - m) x x',
+    B = sum w^2 m (1 - m) x x' and m the fitted probabilities: the inverse information where rows
+    count once.
 
     References
     ----------
     Cox, "Two further applications of a model for binary regression" (1958).
+    Rao, "Large sample tests of statistical hypotheses concerning several parameters with
+    applications to problems of estimation" (1948).
 
     Examples
     --------
     >>> from calibrant.datasets import load_flares
     >>> y_true, y_prob = load_flares("NOAA")
     >>> calibration_slope_test(y_true, y_prob)
-    SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.15, n = 731)
+    SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.149, n = 731)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     atoms = problem.atoms
-    _check_fit_exists(atoms)
-    try:
-        fit = _Recalibration.of(atoms)
-    except np.linalg.LinAlgError:
-        raise CalibrantError(_NO_FIT) from None
-    intercept, slope = fit.coefficients
-    errors = np.sqrt(np.diag(fit.covariance))
+    x = _logits(atoms)
+    statistic = _score_statistic(x, atoms)
+    fit = _Recalibration.of(x, atoms)
     return SlopeTestResult(
-        intercept=float(intercept),
-        slope=float(slope),
-        intercept_error=float(errors[0]),
-        slope_error=float(errors[1]),
-        statistic=fit.statistic,
+        intercept=fit.intercept,
+        slope=fit.slope,
+        intercept_error=fit.intercept_error,
+        slope_error=fit.slope_error,
+        statistic=statistic,
         # The survival function of chi-squared with 2 degrees of freedom.
-        p_value=max(math.exp(-fit.statistic / 2), _SMALLEST),
+        p_value=max(math.exp(-statistic / 2), _SMALLEST),
         n=problem.n,
     )
 
 
 @dataclass(frozen=True, eq=False)
 class _Recalibration:
-    """A fitted logistic recalibration.
+    """A fitted logistic recalibration: its coefficients and their standard errors, or nan."""
 
-    Attributes
-    ----------
-    coefficients
-        Intercept and slope.
-    covariance
-        Their covariance.
-    statistic
-        Wald's statistic of (0, 1).
-    """
-
-    coefficients: FloatArray
-    covariance: FloatArray
-    statistic: float
+    intercept: float = math.nan
+    slope: float = math.nan
+    intercept_error: float = math.nan
+    slope_error: float = math.nan
 
     @classmethod
-    def of(cls, atoms: Atoms) -> _Recalibration:
-        x = np.log(atoms.score) - np.log1p(-atoms.score)
+    def of(cls, x: FloatArray, atoms: Atoms) -> _Recalibration:
+        """Fit outcomes to logits x."""
+        if not _outcomes_overlap(atoms):
+            return cls()
         # Fitted in standard units of x, where the two coefficients hardly depend on each other.
-        centre = float(np.average(x, weights=atoms.weight))
-        scale = float(np.sqrt(np.average((x - centre) ** 2, weights=atoms.weight)))
-        u = (x - centre) / scale
-        null = np.array([centre, scale])
-        fitted, information = _fit(u, atoms, null)
+        u, centre, scale = _standard_units(x, atoms.weight)
+        try:
+            fitted, information = _fit(u, atoms, np.array([centre, scale]))
+            inverse = np.linalg.inv(information)
+        except np.linalg.LinAlgError:
+            return cls()
         m = _probability(u, fitted)
-        inverse = np.linalg.inv(information)
-        covariance = inverse @ _moments(u, atoms.weight_squared * m * (1 - m)) @ inverse
-        distance = fitted - null
-        back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]])
-        return cls(
-            coefficients=back @ fitted,
-            covariance=back @ covariance @ back.T,
-            statistic=float(distance @ np.linalg.solve(covariance, distance)),
-        )
+        back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]]) @ inverse
+        noise = _moments(u, atoms.weight_squared * m * (1 - m))
+        errors = np.sqrt(np.diag(back @ noise @ back.T))
+        slope = float(fitted[1]) / scale
+        return cls(float(fitted[0]) - slope * centre, slope, float(errors[0]), float(errors[1]))
 
 
 def _hard(problem: Problem) -> Problem:
@@ -221,7 +216,7 @@ def _hard(problem: Problem) -> Problem:
     return problem
 
 
-def _check_fit_exists(atoms: Atoms) -> None:
+def _logits(atoms: Atoms) -> FloatArray:
     ends = (atoms.score == 0) | (atoms.score == 1)
     if ends.any():
         value = atoms.score[ends][0]
@@ -231,22 +226,36 @@ def _check_fit_exists(atoms: Atoms) -> None:
             f"finite; got {value:g} ({rows} row{'s' if rows > 1 else ''} of 0 or 1): use "
             "cumulative_test, or say what these rows should count as"
         )
-    if len(atoms.score) == 1:
+    x = np.log(atoms.score) - np.log1p(-atoms.score)
+    # Predictions a rounding error apart may have the same logit.
+    if x[0] == x[-1]:
         raise CalibrantError(
             "the calibration slope needs two different predictions; every y_prob is "
             f"{atoms.score[0]:g}"
         )
+    return x
+
+
+def _score_statistic(x: FloatArray, atoms: Atoms) -> float:
+    """Return U' V^-1 U, in units of x where V is a multiple of the identity."""
+    noise = atoms.weight_squared * atoms.score * (1 - atoms.score)
+    u, _, _ = _standard_units(x, noise)
+    return float((atoms.residual.sum() ** 2 + (atoms.residual @ u) ** 2) / noise.sum())
+
+
+def _standard_units(x: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return (x - centre) / scale of mean 0 and variance 1, with centre and scale."""
+    centre = float(np.average(x, weights=weight))
+    scale = float(np.sqrt(np.average((x - centre) ** 2, weights=weight)))
+    return (x - centre) / scale, centre, scale
+
+
+def _outcomes_overlap(atoms: Atoms) -> bool:
+    """Whether each outcome has a prediction below one of the other, as a finite fit needs."""
     ones, zeros = atoms.score[atoms.true > 0], atoms.score[atoms.true < atoms.weight]
     if not len(ones) or not len(zeros):
-        raise CalibrantError(
-            f"the calibration slope needs both outcomes; every y_true is {1 if len(ones) else 0}"
-        )
-    if zeros[-1] <= ones[0] or ones[-1] <= zeros[0]:
-        below, above = ("0", "1") if zeros[-1] <= ones[0] else ("1", "0")
-        raise CalibrantError(
-            "the calibration slope is infinite: no prediction of a row with outcome "
-            f"{below} exceeds that of any row with outcome {above}; more rows are needed"
-        )
+        return False
+    return bool(ones[0] < zeros[-1] and zeros[0] < ones[-1])
 
 
 def _fit(x: FloatArray, atoms: Atoms, start: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -265,7 +274,7 @@ def _fit(x: FloatArray, atoms: Atoms, start: FloatArray) -> tuple[FloatArray, Fl
         while (reached := _log_likelihood(x, atoms, coefficients + step)) < least:
             step = step / 2
         coefficients, likelihood = coefficients + step, reached
-    raise CalibrantError(_NO_FIT)
+    raise np.linalg.LinAlgError("the likelihood has no maximum within reach")
 
 
 def _log_likelihood(x: FloatArray, atoms: Atoms, coefficients: FloatArray) -> float:

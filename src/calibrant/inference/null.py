@@ -192,6 +192,12 @@ class DealtResiduals:
             yield _sum_within(residual[order] * self.contrast[rows], starts)
 
 
+def dealt_out(cells: GroupCells) -> Null:
+    """Return the hypothesis that a group is like its population."""
+    counts_suffice = cells.has_shared_scores and np.all(cells.w == 1)
+    return DealtCounts.of(cells) if counts_suffice else DealtResiduals.of(cells)
+
+
 def _binomial(rows: Index, p: FloatArray, n_walks: int, rng: Generator) -> FloatArray:
     """Draw binomial counts; a single row, by far the most common, costs one uniform number."""
     single = rows == 1

@@ -102,7 +102,7 @@ class GroupCells:
 
     @property
     def residual(self) -> FloatArray:
-        """y - p of each row, less that of the first row of its cell, which no step notices.
+        """The residual y - p of each row, less that of the first row of its cell: no step notices.
 
         Exactly 0 where all rows of a cell are alike, so that rounding is never taken for noise.
         """
