@@ -96,6 +96,7 @@ demo: $(VENV_DEMO)/ready
 	@$(VENV_DEMO)/bin/python examples/demo.py
 
 bench: $(VENV_BENCH)/ready
+	$(VENV_BENCH)/bin/pytest -q tests/oracles/test_binned_peers.py tests/oracles/test_cumulative_peers.py
 	$(VENV_BENCH)/bin/python benchmarks/run.py
 
 # Housekeeping.

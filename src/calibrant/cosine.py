@@ -92,17 +92,25 @@ def gather(
 ) -> FloatArray:
     """Return moments (n_values, order+1, n_cells) of blocks of (places in [0, 1], values)."""
     moments = np.zeros((n_values, order + 1, n_cells))
+    # A hair less than the number of cells, so that 1 falls into the last one.
+    just_below = n_cells * (1 - 2.0**-52)
+    offsets, powers, cells = np.empty(0), np.empty(0), np.empty(0, dtype=np.intp)
     for x, block_values in blocks:
-        offset = x * n_cells
-        cell = np.minimum(offset.astype(np.intp), n_cells - 1)
+        if len(x) > len(offsets):
+            # Made once: fresh memory for every block costs more than the arithmetic.
+            offsets, powers = np.empty(len(x)), np.empty(len(x))
+            cells = np.empty(len(x), dtype=np.intp)
+        offset, cell, part = offsets[: len(x)], cells[: len(x)], powers[: len(x)]
+        np.multiply(x, just_below, out=offset)
+        np.copyto(cell, offset, casting="unsafe")
         offset -= cell
         offset -= 0.5
         for total, value in zip(moments, block_values, strict=True):
-            part = value
-            for q in range(order + 1):
+            total[0] += np.bincount(cell, value, minlength=n_cells)
+            np.copyto(part, value)
+            for q in range(1, order + 1):
+                part *= offset
                 total[q] += np.bincount(cell, part, minlength=n_cells)
-                if q < order:
-                    part = part * offset
     return moments
 
 

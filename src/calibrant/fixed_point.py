@@ -5,22 +5,21 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-# Where calibration errors usually lie: as good a first guess as any.
-_FIRST_GUESS = 0.05
 _MOST_STEPS = 100
 # From this near, one more secant, not followed by another look, is right to 1e-12.
 _NEAR = 1e-9
 
 
-def fixed_point(norm: Callable[[float], float], lowest: float) -> float | None:
+def fixed_point(norm: Callable[[float], float], lowest: float, guess: float) -> float | None:
     """Return the s in [lowest, 1] with norm(s) = s, or None where it lies below.
 
     `norm` gives values in [0, 1] that do not grow with the scale, so that norm(s) - s falls at
-    least as fast as -s. The search is by secants, kept between the scales known to lie on either
-    side.
+    least as fast as -s. The search starts from a guess and goes by secants, kept between the
+    scales known to lie on either side.
     """
-    low, high, slope = 0.0, 1.0, -1.0
-    last = max(_FIRST_GUESS, lowest)
+    # Norms of noise fall like s^(-1/2), true errors hardly at all: begin somewhere between.
+    low, high, slope = 0.0, 1.0, -1.25
+    last = min(max(guess, lowest), 1.0)
     g_last = norm(last) - last
     for _ in range(_MOST_STEPS):
         if abs(g_last) <= _NEAR:

@@ -23,6 +23,8 @@ from calibrant.problem import Assignment, Atoms, Block, Quantity
 # Small enough for a block and its temporaries to stay in cache, large enough that numpy's
 # overhead per call does not show.
 BLOCK_ROWS = 1 << 16
+# Moments need more temporaries, and tables of sums to be added up after every block.
+_SPECTRUM_ROWS = 1 << 14
 _LANES = 4
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
 
@@ -130,7 +132,7 @@ class Sample:
         n_cells, order = cosine.resolution(self.n, scale)
         blocks = (
             (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-            for p, y, w in self.blocks(max(BLOCK_ROWS, 2 * n_cells))
+            for p, y, w in self.blocks(max(_SPECTRUM_ROWS, 2 * n_cells))
         )
         moments = cosine.gather(blocks, len(quantities), n_cells, order)
         return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))

@@ -27,7 +27,7 @@ def main() -> None:
 
     assert Path(cb.__file__).is_relative_to(sys.prefix), f"{cb.__file__} is not the installed one"
     assert cb.__version__ == version("calibrant")
-    assert metadata("calibrant")["License-Expression"] == "BSD-3-Clause"
+    assert metadata("calibrant")["License-Expression"] == "BSD-3-Clause AND MIT"
     assert files("calibrant").joinpath("py.typed").is_file(), "type information is missing"
 
     for name in cb.__all__:

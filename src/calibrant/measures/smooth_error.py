@@ -69,10 +69,13 @@ class Residuals:
         finest = cosine.FINEST_SCALE * self.length
         if finest > 1:
             raise CalibrantError(_too_wide(self.length))
-        lowest = max(min(0.25, _NOISE_SCALE * self.n ** (-1 / 3)), finest)
+        noise = min(0.25, _NOISE_SCALE * self.n ** (-1 / 3))
+        lowest = max(noise, finest)
         while True:
-            norm = partial(self._norm, self.spectrum(lowest / self.length))
-            found = fixed_point(norm, lowest)
+            a = self.spectrum(lowest / self.length)
+            norm = partial(self._norm, a)
+            # smECE is rarely much larger than the mean residual a_0 and what noise there is.
+            found = fixed_point(norm, lowest, guess=abs(float(a[0])) + self.beyond + noise)
             if found is not None:
                 return found
             # smECE is at most what it would be if nothing were smoothed into anything else, and
