@@ -20,11 +20,12 @@ from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
 from calibrant.problem import Assignment, Atoms, Block, Quantity
 
-# Small enough for a block and its temporaries to stay in cache, large enough that numpy's
-# overhead per call does not show.
+# Small enough for a block and its temporaries to stay in cache. Larger temporaries are fresh
+# memory, page faults and all, until the allocator has seen enough of them to keep them: only long
+# samples gain by larger blocks.
 BLOCK_ROWS = 1 << 16
-# Moments need more temporaries, and tables of sums to be added up after every block.
-_SPECTRUM_ROWS = 1 << 14
+_SHORT_BLOCK_ROWS = 1 << 14
+_LONG_SAMPLE = 1 << 20
 _LANES = 4
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
 
@@ -101,8 +102,9 @@ class Sample:
         """Whether any outcome lies strictly between 0 and 1."""
         return self.y.dtype.kind == "f" and bool(np.any((self.y != 0) & (self.y != 1)))
 
-    def blocks(self, n_rows: int = BLOCK_ROWS) -> Iterator[Block]:
-        """Yield the rows as float64 (p, y, w) blocks, small enough for the cache by default."""
+    def blocks(self, at_least: int = 0) -> Iterator[Block]:
+        """Yield the rows as float64 (p, y, w) blocks of at most BLOCK_ROWS, or `at_least`."""
+        n_rows = max(_SHORT_BLOCK_ROWS if self.n < _LONG_SAMPLE else BLOCK_ROWS, at_least)
         for start in range(0, self.n, n_rows):
             rows = slice(start, start + n_rows)
             w = None if self.w is None else _float64(self.w[rows])
@@ -132,7 +134,7 @@ class Sample:
         n_cells, order = cosine.resolution(self.n, scale)
         blocks = (
             (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-            for p, y, w in self.blocks(max(_SPECTRUM_ROWS, 2 * n_cells))
+            for p, y, w in self.blocks(at_least=2 * n_cells)
         )
         moments = cosine.gather(blocks, len(quantities), n_cells, order)
         return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))
