@@ -31,18 +31,17 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from calibrant import absolute
 from calibrant.arrays import FloatArray
 
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
 # exp(-x^2 / 2) is below the rounding of a double here.
 _GAUSSIAN_REACH = 8.6
-# Points of the evaluation grid per scale s. The error of the integral of abs(h) at a sign change
-# is about (step/s)^4 / 400 of s times the height of h: 2e-10 of it.
+# Points per scale s: to show a function in all detail, and to integrate abs(h_s).
 _POINTS_PER_SCALE = 64
-_LEAST_POINTS = 256
-# Means over the first cell of the cubic through the first four values.
-_END_WEIGHTS = np.array([9.0, 19.0, -5.0, 1.0]) / 24
+_POINTS_TO_INTEGRATE = 16
+_LEAST_POINTS = 64
 # (above so many rows, order of moments, cells per scale): each keeps the error near 1e-10.
 _RESOLUTIONS = ((0, 6, 8), (20_000, 4, 20), (300_000, 2, 128))
 _SHORT = 4096
@@ -50,11 +49,6 @@ _SHORT = 4096
 # below FINEST_SCALE are out of reach.
 MOST_CELLS = 1 << 21
 FINEST_SCALE = 16 / MOST_CELLS
-
-
-def gaussian(omega: FloatArray) -> FloatArray:
-    """Return the Fourier transform of the standard normal density."""
-    return np.exp(omega * omega * -0.5)
 
 
 def n_modes(scale: float) -> int:
@@ -94,23 +88,25 @@ def gather(
     moments = np.zeros((n_values, order + 1, n_cells))
     # A hair less than the number of cells, so that 1 falls into the last one.
     just_below = n_cells * (1 - 2.0**-52)
-    offsets, powers, cells = np.empty(0), np.empty(0), np.empty(0, dtype=np.intp)
+    offsets, parts, cells = np.empty(0), np.empty(0), np.empty(0, dtype=np.intp)
     for x, block_values in blocks:
         if len(x) > len(offsets):
             # Made once: fresh memory for every block costs more than the arithmetic.
-            offsets, powers = np.empty(len(x)), np.empty(len(x))
+            offsets, parts = np.empty(len(x)), np.empty(len(x))
             cells = np.empty(len(x), dtype=np.intp)
-        offset, cell, part = offsets[: len(x)], cells[: len(x)], powers[: len(x)]
+        offset, cell, part = offsets[: len(x)], cells[: len(x)], parts[: len(x)]
         np.multiply(x, just_below, out=offset)
-        np.copyto(cell, offset, casting="unsafe")
-        offset -= cell
+        np.floor(offset, out=part)
+        np.copyto(cell, part, casting="unsafe")
+        offset -= part
         offset -= 0.5
         for total, value in zip(moments, block_values, strict=True):
-            total[0] += np.bincount(cell, value, minlength=n_cells)
-            np.copyto(part, value)
-            for q in range(1, order + 1):
+            np.add.at(total[0], cell, value)
+            np.multiply(value, offset, out=part)
+            np.add.at(total[1], cell, part)
+            for moment in total[2:]:
                 part *= offset
-                total[q] += np.bincount(cell, part, minlength=n_cells)
+                np.add.at(moment, cell, part)
     return moments
 
 
@@ -122,44 +118,38 @@ def coefficients(moments: FloatArray, modes: int) -> FloatArray:
     return np.asarray(spectrum.real.sum(axis=-2))
 
 
-def damped(
-    a: FloatArray,
-    scale: float | FloatArray,
-    multiplier: Callable[[FloatArray], FloatArray] = gaussian,
-) -> FloatArray:
+def damped(a: FloatArray, scale: float | FloatArray) -> FloatArray:
     """Return the coefficients after smoothing; `scale` has the leading axes of `a` or none."""
-    s = scale if isinstance(scale, float) else scale[..., None]
-    return a * multiplier(_pi_k(a.shape[-1]) * s)
+    square = scale * scale
+    return a * np.exp(
+        _log_damping(a.shape[-1]) * (square if isinstance(square, float) else square[..., None])
+    )
+
+
+def filtered(
+    a: FloatArray, scale: float, multiplier: Callable[[FloatArray], FloatArray]
+) -> FloatArray:
+    """Return the coefficients after smoothing with another kernel, given its Fourier transform."""
+    return a * multiplier(np.pi * scale * np.arange(a.shape[-1], dtype=np.float64))
 
 
 def values(b: FloatArray, n_points: int) -> FloatArray:
-    """Return b_0 + 2 sum b_k cos(pi k t) at t = 0, 1/n, ..., 1 (n even and above the modes)."""
-    return _with_integral(b, n_points)[0]
+    """Return b_0 + 2 sum b_k cos(pi k t) at t = 0, 1/n, ..., 1 (n above the modes)."""
+    return _period(b, n_points)[..., : n_points + 1]
 
 
-def abs_integral(a: FloatArray, scale: float | FloatArray) -> FloatArray:
-    """Return the integral over [0, 1] of abs(h_s) for each row of coefficients.
+def abs_integral(a: FloatArray, scale: float | FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the integral over [0, 1] of abs(h_s), and its derivative with respect to the scale.
 
-    h and its antiderivative are evaluated on a grid; where h changes sign inside a cell, the
-    parabola with the same end values and integral tells by how much the parts of either sign
-    exceed their difference.
+    By the heat equation dh/ds = s h'', so that the derivative is -2 s times the sum of abs(h')
+    over the zeros of h: at 0 and 1 h' is nil.
     """
     finest = scale if isinstance(scale, float) else float(np.min(scale))
     modes = min(n_modes(finest), a.shape[-1] - 1)
-    n_points = grid_points(finest, modes)
-    h, integral = _with_integral(damped(a[..., : modes + 1], scale), n_points)
-    return _abs_mean(h, (integral[..., 1:] - integral[..., :-1]) * n_points)
-
-
-def abs_mean_of_samples(g: FloatArray) -> FloatArray:
-    """Return the mean of abs(g) over an interval from its values on a fine uniform grid.
-
-    The mean over each cell comes from the cubic through the four nearest values.
-    """
-    middle = (13 * (g[..., 1:-2] + g[..., 2:-1]) - g[..., :-3] - g[..., 3:]) / 24
-    first = g[..., :4] @ _END_WEIGHTS
-    last = g[..., -4:] @ _END_WEIGHTS[::-1]
-    return _abs_mean(g, np.concatenate((first[..., None], middle, last[..., None]), axis=-1))
+    n_points = _good_size(max(_POINTS_TO_INTEGRATE / finest, modes + 1, _LEAST_POINTS))
+    h = _period(damped(a[..., : modes + 1], scale), n_points)
+    integral, steepness = absolute.even_mean(h)
+    return integral, -2 * scale * steepness
 
 
 def grid_points(scale: float, modes: int) -> int:
@@ -167,38 +157,9 @@ def grid_points(scale: float, modes: int) -> int:
     return _good_size(max(_POINTS_PER_SCALE / scale, modes + 1, _LEAST_POINTS))
 
 
-def _abs_mean(h: FloatArray, mean: FloatArray) -> FloatArray:
-    """Return the mean of abs(h) from its values at the ends of cells and its means over them."""
-    n_cells = mean.shape[-1]
-    total = np.asarray(np.abs(mean).sum(axis=-1))
-    left, right = h[..., :-1], h[..., 1:]
-    flips = np.flatnonzero(left * right < 0)
-    left, mid, right = (v.reshape(-1)[flips] for v in (left, mean, right))
-    # The straight line between the ends has its zero at u; the bow of the parabola over it adds
-    # 6 bow u (1 - u), which moves the zero too little to matter.
-    u = left / (left - right)
-    bow = mid - (left + right) / 2
-    part = u * (left / 2 + bow * u * (3 - 2 * u))
-    excess = np.abs(part) + np.abs(mid - part) - np.abs(mid)
-    added = np.bincount(flips // n_cells, excess, minlength=total.size)
-    return np.asarray((total + added.reshape(total.shape)) / n_cells)
-
-
-def _with_integral(b: FloatArray, n_points: int) -> tuple[FloatArray, FloatArray]:
-    """Return the series and its antiderivative from 0 on the grid, by one FFT.
-
-    The series is even in t and its antiderivative odd (but for b_0 t), so one real transform over
-    a whole period holds both.
-    """
-    x = np.fft.irfft(b * _both_parts(b.shape[-1]), 2 * n_points, axis=-1)
-    x *= n_points
-    forward = x[..., : n_points + 1]
-    # x[0] once more, then the second half of the period backwards.
-    backward = np.empty_like(forward)
-    backward[..., 0] = x[..., 0]
-    backward[..., 1:] = x[..., : n_points - 1 : -1]
-    linear = b[..., :1] * _unit_grid(n_points)
-    return forward + backward, linear + (forward - backward)
+def _period(b: FloatArray, n_points: int) -> FloatArray:
+    """Return the series at t = 0, 1/n, ... over a whole period [0, 2)."""
+    return np.fft.irfft(b, 2 * n_points, axis=-1, norm="forward")
 
 
 def _kept_if_small(make: Callable[..., _Array]) -> Callable[..., _Array]:
@@ -212,20 +173,8 @@ def _kept_if_small(make: Callable[..., _Array]) -> Callable[..., _Array]:
 
 
 @_kept_if_small
-def _unit_grid(n_points: int) -> FloatArray:
-    return _locked(np.arange(n_points + 1, dtype=np.float64) / n_points)
-
-
-@_kept_if_small
-def _pi_k(size: int) -> FloatArray:
-    return _locked(np.pi * np.arange(size, dtype=np.float64))
-
-
-@_kept_if_small
-def _both_parts(size: int) -> npt.NDArray[np.complex128]:
-    """Return what turns b_k into the coefficient of both cos(pi k t) and sin(pi k t) / (pi k)."""
-    k = np.arange(1, size)
-    return _locked(np.concatenate(([1.0 + 0j], 1 - 1j / (np.pi * k))))
+def _log_damping(size: int) -> FloatArray:
+    return _locked(-0.5 * (np.pi * np.arange(size, dtype=np.float64)) ** 2)
 
 
 @_kept_if_small
@@ -246,5 +195,7 @@ def _locked(array: _Array) -> _Array:
 
 def _good_size(at_least: float) -> int:
     """Return a size that the FFT likes: 1, 5/4 or 3/2 times a power of two."""
-    power = 1 << max(2, math.frexp(at_least)[1] - 1)
-    return next(n for n in (power, power * 5 // 4, power * 3 // 2, 2 * power) if n >= at_least)
+    power = 1 << max(3, math.frexp(at_least)[1])
+    if at_least <= power * 5 // 8:
+        return power // 2 if at_least <= power // 2 else power * 5 // 8
+    return power * 3 // 4 if at_least <= power * 3 // 4 else power

@@ -4,34 +4,54 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from typing import NamedTuple
 
 _MOST_STEPS = 100
-# From this near, one more secant, not followed by another look, is right to 1e-12.
-_NEAR = 1e-9
+# Steps so short that the next look would find nothing: what remains is near 1e-12 of the scale.
+_SHORT = 1e-6
+_SHORT_AFTER_SHORT = 1e-7
 
 
-def fixed_point(norm: Callable[[float], float], lowest: float, guess: float) -> float | None:
+class _Look(NamedTuple):
+    scale: float
+    gap: float
+    slope: float
+
+
+def fixed_point(
+    norm: Callable[[float], tuple[float, float]], lowest: float, guess: float
+) -> float | None:
     """Return the s in [lowest, 1] with norm(s) = s, or None where it lies below.
 
-    `norm` gives values in [0, 1] that do not grow with the scale, so that norm(s) - s falls at
-    least as fast as -s. The search starts from a guess and goes by secants, kept between the
-    scales known to lie on either side.
+    `norm` gives values in [0, 1] and their derivative, which is nowhere positive, so that
+    norm(s) - s falls at least as fast as -s. The search starts from a guess, goes by the cubic
+    through the last two looks, and is kept between the scales known to lie on either side.
     """
-    # Norms of noise fall like s^(-1/2), true errors hardly at all: begin somewhere between.
-    low, high, slope = 0.0, 1.0, -1.25
-    last = min(max(guess, lowest), 1.0)
-    g_last = norm(last) - last
+    low, high = 0.0, 1.0
+    s = min(max(guess, lowest), 1.0)
+    last: _Look | None = None
     for _ in range(_MOST_STEPS):
-        if abs(g_last) <= _NEAR:
-            break
-        if g_last < 0 and last <= lowest:
+        value, derivative = norm(s)
+        look = _Look(s, value - s, derivative - 1)
+        if look.gap < 0 and s <= lowest:
             return None
-        low, high = (last, high) if g_last > 0 else (low, last)
-        s = last - g_last / slope
-        s = min(max(s if low < s < high else math.sqrt(low * high), lowest), 1.0)
-        if s == last:
-            break
-        g = norm(s) - s
-        slope = min((g - g_last) / (s - last), -1.0)
-        last, g_last = s, g
-    return max(last - g_last / slope, 0.0)
+        low, high = (s, high) if look.gap > 0 else (low, s)
+        target = _root(look, last)
+        step, before = abs(target - s), abs(s - last.scale) if last else s
+        if step <= _SHORT * s or step * before <= _SHORT_AFTER_SHORT * s * s:
+            return target
+        if not low < target < high:
+            target = math.sqrt(low * high)
+        last, s = look, min(max(target, lowest), 1.0)
+    return s
+
+
+def _root(look: _Look, last: _Look | None) -> float:
+    """Return where the gap closes: by Newton, or by Hermite's cubic for the scale given the gap."""
+    if last is None or last.gap == look.gap:
+        return look.scale - look.gap / look.slope
+    rise = last.gap - look.gap
+    t = -look.gap / rise
+    secant = (last.scale - look.scale) / rise
+    start, end = 1 / look.slope - secant, 1 / last.slope - secant
+    return look.scale + t * rise * (secant + (1 - t) * (start * (1 - t) - end * t))

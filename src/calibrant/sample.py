@@ -102,9 +102,9 @@ class Sample:
         """Whether any outcome lies strictly between 0 and 1."""
         return self.y.dtype.kind == "f" and bool(np.any((self.y != 0) & (self.y != 1)))
 
-    def blocks(self, at_least: int = 0) -> Iterator[Block]:
-        """Yield the rows as float64 (p, y, w) blocks of at most BLOCK_ROWS, or `at_least`."""
-        n_rows = max(_SHORT_BLOCK_ROWS if self.n < _LONG_SAMPLE else BLOCK_ROWS, at_least)
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows as float64 (p, y, w) blocks of at most BLOCK_ROWS."""
+        n_rows = _SHORT_BLOCK_ROWS if self.n < _LONG_SAMPLE else BLOCK_ROWS
         for start in range(0, self.n, n_rows):
             rows = slice(start, start + n_rows)
             w = None if self.w is None else _float64(self.w[rows])
@@ -134,7 +134,7 @@ class Sample:
         n_cells, order = cosine.resolution(self.n, scale)
         blocks = (
             (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-            for p, y, w in self.blocks(at_least=2 * n_cells)
+            for p, y, w in self.blocks()
         )
         moments = cosine.gather(blocks, len(quantities), n_cells, order)
         return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))

@@ -15,7 +15,7 @@ from typing import Literal
 import numpy as np
 import numpy.typing as npt
 
-from calibrant import checks, cosine
+from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.kernels import GAUSSIAN, Kernel
@@ -57,7 +57,7 @@ class Densities:
     def error(self) -> float:
         """The integral of abs(g - t f)."""
         residual = self.true - self.t * self.weight
-        return float(cosine.abs_mean_of_samples(residual)) * float(self.t[-1] - self.t[0])
+        return float(absolute.mean(residual)) * float(self.t[-1] - self.t[0])
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,7 @@ def densities(
         _check_inside(p, low, high)
         a = cosine.spectrum(np.clip((p - low) / length, 0.0, 1.0), [w, w * y], fine)
     n_points = max(cosine.grid_points(scale, a.shape[-1] - 1), _LEAST_POINTS)
-    b = cosine.damped(a, scale, kernel.multiplier) / (problem.weight * length)
+    b = cosine.filtered(a, scale, kernel.multiplier) / (problem.weight * length)
     weight, true = cosine.values(b, n_points)
     t = low + length * np.arange(n_points + 1) / n_points
     nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)

@@ -15,7 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant import checks, cosine
+from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
@@ -70,7 +70,7 @@ def gaussian_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) ->
     n_points = cosine.grid_points(min(sigma, 1.0) / (high - low), a.shape[-1] - 1)
     true, weight = cosine.values(cosine.damped(a, scale), n_points)
     grid = low + (high - low) * np.arange(n_points + 1) / n_points
-    return float(cosine.abs_mean_of_samples(true - sigmoid(grid) * weight))
+    return float(absolute.mean(true - sigmoid(grid) * weight))
 
 
 def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> float:

@@ -52,7 +52,7 @@ class Residuals:
         """Return smECE at a given scale."""
         scale = bandwidth / self.length
         if scale >= cosine.FINEST_SCALE:
-            return float(self.beyond + cosine.abs_integral(self.spectrum(scale), scale))
+            return self._norm(self.spectrum(scale), bandwidth)[0]
         if self._are_apart(bandwidth):
             return self._unsmoothed()
         raise CalibrantError(
@@ -86,11 +86,13 @@ class Residuals:
             if lowest == finest:
                 if self.length > 1:
                     raise CalibrantError(_too_wide(self.length))
-                return norm(finest)
+                return norm(finest)[0]
             lowest = max(min(lowest, most) / _REFINEMENT, finest)
 
-    def _norm(self, a: FloatArray, bandwidth: float) -> float:
-        return self.beyond + float(cosine.abs_integral(a, bandwidth / self.length))
+    def _norm(self, a: FloatArray, bandwidth: float) -> tuple[float, float]:
+        """Return smECE at a scale and its derivative."""
+        integral, slope = cosine.abs_integral(a, bandwidth / self.length)
+        return self.beyond + float(integral), float(slope) / self.length
 
     def _unsmoothed(self) -> float:
         _, measure = self.places()

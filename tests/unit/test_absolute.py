@@ -1,0 +1,106 @@
+"""The integral of abs(f) from values on a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from calibrant import absolute, cosine
+
+
+def fine_mean(f, n=400_000):
+    """Return the mean of abs(f) over [0, 1] by the midpoint rule, good to about 1e-11."""
+    t = (np.arange(n) + 0.5) / n
+    return np.abs(f(t)).mean()
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_cosine_series(seed):
+    rng = np.random.default_rng(seed)
+    b = rng.normal(size=9) / 2.0 ** np.arange(9)
+    k = np.arange(9)
+
+    def f(t):
+        return np.cos(np.pi * np.outer(t, k)) @ b
+
+    period = f(np.arange(200) / 100)
+    mean, steepness = absolute.even_mean(period)
+    assert mean == pytest.approx(fine_mean(f), abs=1e-10)
+    if not np.any(np.diff(np.sign(period[:101]))):
+        assert steepness == 0
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_function_that_is_not_even(seed):
+    rng = np.random.default_rng(seed)
+    shift, slope = rng.uniform(-1, 1, 2)
+
+    def f(t):
+        return np.sin(7 * t + shift) + slope * t
+
+    values = f(np.linspace(0, 1, 101))
+    assert absolute.mean(values) == pytest.approx(fine_mean(f), abs=1e-10)
+
+
+def test_zero_at_a_grid_point_and_at_the_end():
+    t = np.linspace(0, 1, 65)
+    assert absolute.mean(t - 0.5) == pytest.approx(0.25, abs=1e-14)
+    assert absolute.mean(0.5 - t) == pytest.approx(0.25, abs=1e-14)
+    assert absolute.mean(t) == pytest.approx(0.5, abs=1e-14)
+    assert absolute.mean(-t) == pytest.approx(0.5, abs=1e-14)
+    assert absolute.mean(1 - t) == pytest.approx(0.5, abs=1e-14)
+    assert absolute.mean(t - 1) == pytest.approx(0.5, abs=1e-14)
+
+
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+@pytest.mark.parametrize("where", [0.5, 0.3, 0.9])
+@pytest.mark.parametrize("depth", [0.009, 0.001, 1e-4])
+def test_dip_between_two_grid_points(sign, where, depth):
+    n = 64
+    centre = (20 + where) / n
+
+    def f(t):
+        return sign * ((t - centre) ** 2 * (1 + 0.3 * t) - depth / n**2)
+
+    values = f(np.arange(n + 1) / n)
+    assert np.all(values * sign > 0)  # nothing to be seen on the grid
+    # A parabola with a slight lean: between its zeros lie 4/3 of half its width times its depth.
+    dipped = 4 / 3 * np.sqrt(depth / (1 + 0.3 * centre)) / n * depth / n**2
+
+    def antiderivative(t):
+        return (t - centre) ** 3 / 3 * (1 + 0.3 * centre) + 0.3 * (t - centre) ** 4 / 4
+
+    above = antiderivative(1.0) - antiderivative(0.0) - depth / n**2
+    assert absolute.mean(values) == pytest.approx(above + 2 * dipped, abs=1e-3 * dipped + 1e-16)
+
+
+def test_rows_are_functions_of_their_own():
+    rng = np.random.default_rng(0)
+    b = rng.normal(size=(2, 3, 12)) / 1.5 ** np.arange(12)
+    f = np.fft.irfft(b, 128, axis=-1)
+    mean, steepness = absolute.even_mean(f)
+    assert mean.shape == steepness.shape == (2, 3)
+    for i in range(2):
+        for j in range(3):
+            alone = absolute.even_mean(f[i, j])
+            assert mean[i, j] == pytest.approx(float(alone[0]), abs=1e-15)
+            assert steepness[i, j] == pytest.approx(float(alone[1]), rel=1e-12)
+
+
+def test_nothing_at_all():
+    mean, steepness = absolute.even_mean(np.zeros(64))
+    assert mean == 0
+    assert steepness == 0
+    assert absolute.mean(np.zeros(64)) == 0
+
+
+@pytest.mark.parametrize("scale", [0.01, 0.03, 0.1, 0.4])
+def test_derivative_with_respect_to_the_scale(scale):
+    rng = np.random.default_rng(5)
+    p = rng.random(300)
+    r = ((rng.random(300) < p) - p) / 300
+    a = cosine.spectrum(p, [r], 0.005)[0]
+    _, derivative = cosine.abs_integral(a, scale)
+    step = 1e-5 * scale
+    above, below = (cosine.abs_integral(a, scale + sign * step)[0] for sign in (1, -1))
+    assert derivative == pytest.approx(float(above - below) / (2 * step), rel=1e-4, abs=1e-6)
