@@ -14,7 +14,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
     from calibrant.inference.cumulative import cumulative_test, subpopulation_test
     from calibrant.inference.goodness import calibration_slope_test, spiegelhalter_test
-    from calibrant.measures.binned import ace, bin_table, ece, mce, soft_label_ece
+    from calibrant.measures.bin_table import bin_table
+    from calibrant.measures.binned import ace, ece, mce, soft_label_ece
     from calibrant.measures.cumulative import ecce_mad, ecce_r
     from calibrant.measures.density import density_ece
     from calibrant.measures.distance import (
@@ -25,6 +26,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
         weak_calibration_witness,
     )
     from calibrant.measures.logit import logit_smoothed_ece
+    from calibrant.measures.named import error_bound
     from calibrant.measures.scores import brier_score, log_score, score_decomposition
     from calibrant.measures.smooth import smooth_ece
     from calibrant.results import (
@@ -37,6 +39,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
         SlopeTestResult,
         TestResult,
     )
+    from calibrant.sketches.state import Sketch
 
 _ROOMS = {
     "curves.cumulative": (
@@ -60,9 +63,9 @@ _ROOMS = {
         "calibration_slope_test",
         "spiegelhalter_test",
     ),
+    "measures.bin_table": ("bin_table",),
     "measures.binned": (
         "ace",
-        "bin_table",
         "ece",
         "mce",
         "soft_label_ece",
@@ -80,6 +83,7 @@ _ROOMS = {
         "weak_calibration_witness",
     ),
     "measures.logit": ("logit_smoothed_ece",),
+    "measures.named": ("error_bound",),
     "measures.scores": (
         "brier_score",
         "log_score",
@@ -96,6 +100,7 @@ _ROOMS = {
         "SlopeTestResult",
         "TestResult",
     ),
+    "sketches.state": ("Sketch",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 _SUBMODULES = ("datasets", "inference")
@@ -109,6 +114,7 @@ __all__ = [
     "LipschitzWitness",
     "MissingDependencyError",
     "ScoreDecomposition",
+    "Sketch",
     "SketchError",
     "SlopeTestResult",
     "TestResult",
@@ -125,6 +131,7 @@ __all__ = [
     "ecce_mad",
     "ecce_r",
     "ece",
+    "error_bound",
     "inference",
     "interval_error",
     "laplace_kernel_error",

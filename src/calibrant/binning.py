@@ -70,6 +70,11 @@ class Bins:
 class UniformBins(Bins):
     """Bins of equal width, found by one multiplication and one comparison a row."""
 
+    @classmethod
+    def of(cls, n_bins: int, closed: Side = "left") -> UniformBins:
+        """Return `n_bins` bins with edges k / n_bins."""
+        return cls(np.arange(n_bins + 1) / n_bins, np.full(n_bins, 1 / n_bins), closed)
+
     @cached_property
     def _guard(self) -> FloatArray:
         # The edge a row must have reached (closed left) or passed (closed right) to stay in, or
@@ -160,8 +165,7 @@ class Uniform:
 
     def bins(self, problem: Problem, n_bins: int) -> UniformBins:
         """Lay down `n_bins` bins with edges k / n_bins."""
-        edges = np.arange(n_bins + 1) / n_bins
-        return UniformBins(edges, np.full(n_bins, 1 / n_bins), self.closed)
+        return UniformBins.of(n_bins, self.closed)
 
     def cut(self, atoms: Atoms, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
         """Return how many atoms lie below cut `i` of `n_bins`."""

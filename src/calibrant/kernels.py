@@ -22,11 +22,17 @@ class Kernel:
         Its value at 0.
     roughness
         How many times more finely than a Gaussian of the same scale it must be resolved.
+    third
+        The integral of the size of its third derivative, over 3!.
+    widening
+        The integral of the size of its derivative with respect to its scale.
     """
 
     multiplier: Callable[[FloatArray], FloatArray]
     peak: float
     roughness: float
+    third: float
+    widening: float
 
 
 def _gaussian(omega: FloatArray) -> FloatArray:
@@ -42,7 +48,7 @@ def _triweight(omega: FloatArray) -> FloatArray:
     return np.where(small, 1 - omega**2 / 18, 105 * spherical_jn(3, safe) / safe**3)
 
 
-GAUSSIAN = Kernel(_gaussian, 1 / np.sqrt(2 * np.pi), 1.0)
+GAUSSIAN = Kernel(_gaussian, 1 / np.sqrt(2 * np.pi), 1.0, third=0.252, widening=0.968)
 # (35/32) (1 - u^2)^3 on [-1, 1]: its transform falls like 105 / x^4 only.
-TRIWEIGHT = Kernel(_triweight, 35 / 32, 128.0)
+TRIWEIGHT = Kernel(_triweight, 35 / 32, 128.0, third=91 / 16, widening=1.042)
 KERNELS = {"gaussian": GAUSSIAN, "triweight": TRIWEIGHT}

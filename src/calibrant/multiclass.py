@@ -15,7 +15,7 @@ few at a time so that memory is read in order; nothing of the size of the input 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -28,6 +28,8 @@ from calibrant.labels import check_column_order, check_scalar, column_of, label_
 from calibrant.norms import Norm
 from calibrant.problem import Index, Problem
 from calibrant.sample import BLOCK_ROWS, Sample, one_column, read_weights
+from calibrant.sketches.answers import problem_of
+from calibrant.sketches.state import Sketch
 
 # Columns are copied out in tiles of this shape, small enough to be turned within the cache.
 _TILE_COLUMNS, _TILE_ROWS = 32, 1024
@@ -152,10 +154,10 @@ def reduce_classes(
 
 
 def reduce_table(
-    table: Sample | ClassTable, multiclass: Any, labels: Sequence[Any] | None
+    table: Problem | ClassTable, multiclass: Any, labels: Sequence[Any] | None
 ) -> Reduction:
     """Say which binary problems a table stands for."""
-    if isinstance(table, Sample):
+    if not isinstance(table, ClassTable):
         return Reduction.of(table)
     if multiclass == "classwise":
         return table.classwise()
@@ -191,8 +193,12 @@ def read_table(
     multiclass: Any,
     labels: Sequence[Any] | None,
     pos_label: Any,
-) -> Sample | ClassTable:
-    """Read one column (or two complementary ones) as a sample, more as a class table."""
+) -> Problem | ClassTable:
+    """Read a sketch, one column (or two complementary ones) as a sample, or a class table."""
+    if isinstance(y_true, Sketch):
+        given = (y_prob, sample_weight, multiclass, labels, pos_label)
+        names = ("y_prob", "sample_weight", "multiclass", "labels", "pos_label")
+        return _read_sketch(y_true, dict(zip(names, given, strict=True)))
     p = as_array(y_prob, "y_prob")
     check_column_order(y_prob, labels)
     if multiclass is not None:
@@ -211,6 +217,14 @@ def read_table(
             f"multiclass={multiclass!r} needs y_prob of shape (n, classes); got {p.shape}"
         )
     return Sample.read(y_true, p, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+
+
+def _read_sketch(sketch: Sketch, given: Mapping[str, Any]) -> Problem:
+    """Read a sketch, which is one binary problem with all there is to say about it."""
+    for name, value in given.items():
+        if value is not None:
+            raise CalibrantError(f"a sketch stands for all rows and weights: leave out {name}")
+    return problem_of(sketch)
 
 
 def _read_two_columns(

@@ -1,8 +1,9 @@
 """The questions that a measure may ask of one binary calibration problem.
 
 A problem is a weighted set of rows (p, y): a prediction in [0, 1] and an outcome in [0, 1]. It is
-answered exactly by a :class:`~calibrant.sample.Sample`, rows in memory. Measures are written
-against these questions and never see where the rows are kept.
+answered exactly by a :class:`~calibrant.sample.Sample`, rows in memory, and by a sketch to within
+bounds that it gives, or not at all. Measures are written against these questions and never see
+where the rows are kept.
 """
 
 from __future__ import annotations
@@ -10,16 +11,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Protocol
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
+from calibrant.lines import Line, Quantity
 
 Index = npt.NDArray[np.intp]
 Block = tuple[FloatArray, FloatArray, FloatArray | None]
-Quantity = Literal["rows", "weight", "pred", "true", "residual"]
 
 
 class Assignment(Protocol):
@@ -94,12 +95,28 @@ class Problem(Protocol):
     def is_soft(self) -> bool:
         """Whether any outcome lies strictly between 0 and 1."""
 
-    def atom_blocks(self) -> Iterator[Atoms]:
-        """Yield the atoms in order of score, a block at a time; no score is in two blocks."""
+    @property
+    def is_exact(self) -> bool:
+        """Whether answers are those of the rows themselves, and every error below is 0."""
+
+    @property
+    def cell_width(self) -> float:
+        """How far apart rows may be that are pooled into one step."""
 
     @property
     def atoms(self) -> Atoms:
         """The rows pooled by score."""
+
+    @property
+    def steps(self) -> Atoms:
+        """The rows pooled by score, or at least by nearly equal scores."""
+
+    def step_blocks(self) -> Iterator[Atoms]:
+        """Yield the steps in order of score, a block at a time; no score is in two blocks."""
+
+    @property
+    def walk_error(self) -> float:
+        """How much farther than a walk of `steps` one of `atoms` may stray, over W."""
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure on [0, 1].
@@ -107,6 +124,19 @@ class Problem(Protocol):
         One row a quantity: a_k = sum of v cos(pi k p) over the rows, for every k that smoothing
         at `scale` leaves alive (see :mod:`calibrant.cosine`).
         """
+
+    @property
+    def finest_scale(self) -> float:
+        """The least scale that `spectrum` resolves."""
+
+    def spectrum_error(self, scale: float, quantity: Quantity) -> float:
+        """Bound the L1 norm, over W, of what a quantity smoothed at `scale` lacks."""
+
+    def logit_line(self, tails: float) -> Line:
+        """Return the rows at their logits, with room for noise of scale `tails` around them."""
+
+    def squared_error(self) -> float:
+        """Return the sum of w (p - y)^2."""
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""

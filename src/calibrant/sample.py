@@ -18,7 +18,9 @@ from calibrant import checks, cosine, pooling
 from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
-from calibrant.problem import Assignment, Atoms, Block, Quantity
+from calibrant.lines import Line, Quantity, line_of_rows
+from calibrant.logits import logit
+from calibrant.problem import Assignment, Atoms, Block
 
 # Small enough for a block and its temporaries to stay in cache. Larger temporaries are fresh
 # memory, page faults and all, until the allocator has seen enough of them to keep them: only long
@@ -100,7 +102,12 @@ class Sample:
     @cached_property
     def is_soft(self) -> bool:
         """Whether any outcome lies strictly between 0 and 1."""
-        return self.y.dtype.kind == "f" and bool(np.any((self.y != 0) & (self.y != 1)))
+        if self.y.dtype.kind != "f":
+            return False
+        starts = range(0, self.n, _SHORT_BLOCK_ROWS)
+        blocks = (_float64(self.y[start : start + _SHORT_BLOCK_ROWS]) for start in starts)
+        # Of all numbers from 0 to 1, only these two are their own squares.
+        return any(not np.array_equal(y * y, y) for y in blocks)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows as float64 (p, y, w) blocks of at most BLOCK_ROWS."""
@@ -139,7 +146,21 @@ class Sample:
         moments = cosine.gather(blocks, len(quantities), n_cells, order)
         return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))
 
-    def atom_blocks(self) -> Iterator[Atoms]:
+    def logit_line(self, tails: float) -> Line:
+        """Return the rows at their logits, with room for noise of scale `tails` around them."""
+        p, y, w = self.columns()
+        values: dict[Quantity, FloatArray] = {"weight": w, "true": w * y, "residual": w * (y - p)}
+        return line_of_rows(logit(p), values, tails)
+
+    def squared_error(self) -> float:
+        """Return the sum of w (p - y)^2."""
+        total = 0.0
+        for p, y, w in self.blocks():
+            residual = y - p
+            total += float(np.dot(residual if w is None else w * residual, residual))
+        return total
+
+    def step_blocks(self) -> Iterator[Atoms]:
         """Yield the atoms in order of score, a block at a time; no score is in two blocks."""
         if self.w is None and not self.is_soft:
             yield from pooling.pooled_keys(pooling.sorted_keys(self.blocks(), self.n))
@@ -149,7 +170,22 @@ class Sample:
     @cached_property
     def atoms(self) -> Atoms:
         """The rows pooled by score."""
-        return pooling.joined(self.atom_blocks())
+        return pooling.joined(self.step_blocks())
+
+    @property
+    def steps(self) -> Atoms:
+        """The rows pooled by score."""
+        return self.atoms
+
+    # Rows answer exactly.
+    is_exact = True
+    cell_width = 0.0
+    walk_error = 0.0
+    finest_scale = cosine.FINEST_SCALE
+
+    def spectrum_error(self, scale: float, quantity: Quantity) -> float:
+        """Return 0."""
+        return 0.0
 
 
 def read_weights(sample_weight: Any, n: int) -> AnyArray | None:

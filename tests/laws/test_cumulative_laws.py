@@ -22,6 +22,8 @@ def samples(draw, score=ANY_SCORE, outcome=HARD, least=1):
     n = draw(st.integers(least, 40))
     rows = draw(st.lists(st.tuples(outcome, score), min_size=n, max_size=n))
     y, p = np.array(rows, dtype=float).T
+    # Soft labels with forecasts of 0 and 1 alone are refused as swapped.
+    assume(not (np.isin(p, (0, 1)).all() and p.min() < p.max() and len(np.unique(y)) > 2))
     return y, p
 
 

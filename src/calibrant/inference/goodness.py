@@ -81,11 +81,11 @@ def spiegelhalter_test(
     TestResult(Brier score above expected: 0.064 = 0.6228 sigma, p = 0.533, n = 5, asymptotic)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
-    atoms = problem.atoms
-    lean = 1 - 2 * atoms.score
-    noise = atoms.weight_squared * lean**2 * atoms.score * (1 - atoms.score)
-    total = atoms.weight.sum()
-    excess, sigma = float(atoms.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
+    steps = problem.steps
+    lean = 1 - 2 * steps.score
+    noise = steps.weight_squared * lean**2 * steps.score * (1 - steps.score)
+    total = steps.weight.sum()
+    excess, sigma = float(steps.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
     if sigma == 0:
         raise CalibrantError(
             "Spiegelhalter's z needs a prediction other than 0, 1/2 and 1; y_prob has none, "

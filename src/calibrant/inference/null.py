@@ -91,9 +91,9 @@ class CalibratedOutcomes:
     def of(cls, problem: Problem) -> CalibratedOutcomes:
         """Return the hypothesis that a problem is perfectly calibrated."""
         if not problem.is_weighted:
-            atoms = problem.atoms
-            kinds = np.arange(len(atoms.score))
-            return cls(atoms.score, np.ones(len(kinds)), atoms.rows.astype(np.intp), kinds)
+            steps = problem.steps
+            kinds = np.arange(len(steps.score))
+            return cls(steps.score, np.ones(len(kinds)), steps.rows.astype(np.intp), kinds)
         p, _, w = problem.columns()
         order = np.lexsort((w, p))
         p, w = p[order], w[order]

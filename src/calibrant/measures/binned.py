@@ -21,18 +21,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-import numpy as np
-
-from calibrant import checks
 from calibrant.arrays import as_array
 from calibrant.binning import Side
-from calibrant.errors import CalibrantError
-from calibrant.measures.binned_error import BinCount, BinnedError, Strategy, read_binning
-from calibrant.multiclass import one_problem, reduce_classes
-from calibrant.norms import Norm
-from calibrant.results import BinTable
+from calibrant.measures.binned_error import BinCount, Strategy, read_binned_error
+from calibrant.multiclass import reduce_classes
 
-__all__ = ["ace", "bin_table", "ece", "mce", "soft_label_ece"]
+__all__ = ["ace", "ece", "mce", "soft_label_ece"]
 
 
 def ece(
@@ -114,19 +108,13 @@ def ece(
     >>> ece([1, 0], [0.95, 1.0], n_bins=10)
     0.475
     """
-    checks.check_choice(assignment, "assignment", ("hard", "convex"))
-    checks.check_choice(norm, "norm", ("l1", "l2", "max"))
-    checks.check_choice(weighting, "weighting", ("mass", "width"))
-    if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
-        raise CalibrantError(
-            "debias knows norm 'l1' and 'l2' with weighting='mass' and assignment='hard'; "
-            f"got norm={norm!r}, weighting={weighting!r}, assignment={assignment!r}"
-        )
-    error = BinnedError(
-        binning=read_binning(n_bins, strategy, closed),
-        norm=Norm(norm),
-        convex=assignment == "convex",
-        by_width=weighting == "width",
+    error = read_binned_error(
+        n_bins=n_bins,
+        strategy=strategy,
+        assignment=assignment,
+        norm=norm,
+        weighting=weighting,
+        closed=closed,
         debias=debias,
     )
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
@@ -233,7 +221,7 @@ def ace(
     >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
     0.1875
     """
-    shape = as_array(y_prob, "y_prob").shape
+    shape = () if y_prob is None else as_array(y_prob, "y_prob").shape
     if multiclass is None and len(shape) == 2 and shape[1] > 2:
         multiclass = "classwise"
     return ece(
@@ -314,54 +302,4 @@ def soft_label_ece(
         multiclass=multiclass,
         labels=labels,
         pos_label=pos_label,
-    )
-
-
-def bin_table(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    n_bins: BinCount = 15,
-    strategy: Strategy = "uniform",
-    closed: Side = "left",
-    sample_weight: Any = None,
-    multiclass: Any = None,
-    labels: Sequence[Any] | None = None,
-    pos_label: Any = None,
-) -> BinTable:
-    """Return counts, mean prediction, mean outcome and gap, bin by bin.
-
-    Parameters
-    ----------
-    y_true, y_prob, n_bins, strategy, closed
-        As in :func:`ece`.
-    sample_weight, labels, pos_label
-        As in :func:`ece`.
-    multiclass
-        "confidence" or a class label; a table is about one binary problem.
-
-    Returns
-    -------
-    BinTable
-        Means and gap are nan where a bin is empty.
-
-    Examples
-    --------
-    >>> bin_table([0, 1, 1], [0.25, 0.75, 1.0], n_bins=2)
-                bin         n mean_pred mean_true      gap
-            0 - 0.5         1    0.2500    0.0000  -0.2500
-            0.5 - 1         2    0.8750    1.0000  +0.1250
-    """
-    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    bins = read_binning(n_bins, strategy, closed).bins(problem)
-    rows, weight, pred, true = problem.totals(bins, "rows", "weight", "pred", "true")
-    with np.errstate(invalid="ignore"):
-        mean_pred, mean_true = pred / weight, true / weight
-    return BinTable(
-        edges=bins.edges,
-        n=rows.astype(np.int64),
-        weight=weight,
-        mean_pred=mean_pred,
-        mean_true=mean_true,
-        gap=mean_true - mean_pred,
     )

@@ -35,6 +35,10 @@ _COUNT_RULES: dict[str, CountRule] = {
 }
 
 
+# Sums over cells and over rows may differ by this much.
+_ROUNDING = 1e-12
+
+
 @dataclass(frozen=True)
 class Laid:
     """Bins laid out in a number that is given, or that a rule finds."""
@@ -71,6 +75,34 @@ def _read_count(n_bins: BinCount) -> int | CountRule:
     return _COUNT_RULES[n_bins]
 
 
+def read_binned_error(
+    *,
+    n_bins: BinCount = 15,
+    strategy: Strategy = "uniform",
+    assignment: Literal["hard", "convex"] = "hard",
+    norm: Literal["l1", "l2", "max"] = "l1",
+    weighting: Literal["mass", "width"] = "mass",
+    closed: Side = "left",
+    debias: bool = False,
+) -> BinnedError:
+    """Turn the words of a call into an error."""
+    checks.check_choice(assignment, "assignment", ("hard", "convex"))
+    checks.check_choice(norm, "norm", ("l1", "l2", "max"))
+    checks.check_choice(weighting, "weighting", ("mass", "width"))
+    if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
+        raise CalibrantError(
+            "debias knows norm 'l1' and 'l2' with weighting='mass' and assignment='hard'; "
+            f"got norm={norm!r}, weighting={weighting!r}, assignment={assignment!r}"
+        )
+    return BinnedError(
+        binning=read_binning(n_bins, strategy, closed),
+        norm=Norm(norm),
+        convex=assignment == "convex",
+        by_width=weighting == "width",
+        debias=debias,
+    )
+
+
 @dataclass(frozen=True)
 class BinnedError:
     """A norm of the gaps between mean outcome and mean prediction over bins."""
@@ -95,6 +127,10 @@ class BinnedError:
         gaps = residual[filled] / weight[filled]
         shares = bins.widths if self.by_width else weight / problem.weight
         return self.norm.of(gaps, shares[filled])
+
+    def error_bound(self, problem: Problem) -> float:
+        """Bound the distance from the error of the rows themselves: rounding alone."""
+        return 0.0 if problem.is_exact else _ROUNDING
 
     def _debiased(self, problem: Problem, bins: Bins) -> float:
         """Take the expected effect of sampling noise out of each bin, then out of the sum."""

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
+
 from calibrant.measures.walk import Statistic, calibration_reach, calibration_walk, known_sigma
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
@@ -30,6 +32,23 @@ class CumulativeError:
             return calibration_reach(problem, self.statistic)
         walk = calibration_walk(problem)
         return walk.reach(self.statistic) / known_sigma(walk, "normalize=True")
+
+    def error_bound(self, problem: Problem) -> float:
+        """Bound the distance from the error of the rows themselves."""
+        # Beyond the steps a walk may stray on one side, or for the range on both.
+        reach = problem.walk_error * (1 if self.statistic is Statistic.MAX else 2)
+        if not self.normalize or problem.is_exact:
+            return reach
+        walk = calibration_walk(problem)
+        sigma = known_sigma(walk, "normalize=True")
+        # p (1 - p) changes by less than p does, and a step's rows are within a cell's width.
+        lost = float(problem.steps.weight_squared.sum()) * problem.cell_width / walk.total**2
+        least = np.sqrt(max(sigma**2 - lost, 0.0))
+        if least == 0:
+            return float("inf")
+        return float(
+            (walk.reach(self.statistic) + reach) / least - walk.reach(self.statistic) / sigma
+        )
 
 
 def ecce_mad(

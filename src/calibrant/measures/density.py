@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from calibrant import checks
 from calibrant.errors import CalibrantError
-from calibrant.kernels import KERNELS
 from calibrant.measures.canonical import CanonicalError
-from calibrant.measures.density_error import Bandwidth, DensityError, check_bandwidth
+from calibrant.measures.density_error import Bandwidth, read_density_error
 from calibrant.multiclass import read_classes, reduce_classes
 
 __all__ = ["density_ece"]
@@ -72,8 +70,7 @@ def density_ece(
     >>> round(density_ece([0, 1, 0, 1], [0.25, 0.25, 0.75, 0.75], bandwidth=0.01), 4)
     0.25
     """
-    check_bandwidth(bandwidth)
-    checks.check_choice(kernel, "kernel", KERNELS)
+    error = read_density_error(bandwidth=bandwidth, kernel=kernel, bounds=bounds)
     if multiclass == "canonical":
         if kernel != "gaussian" or bounds is not None or pos_label is not None:
             raise CalibrantError(
@@ -81,7 +78,6 @@ def density_ece(
                 "bounds and pos_label"
             )
         return _canonical(y_true, y_prob, bandwidth, sample_weight, labels)
-    error = DensityError(bandwidth, KERNELS[kernel], None if bounds is None else _pair(bounds))
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error)
 
@@ -92,13 +88,3 @@ def _canonical(
     # Silverman's rule knows nothing of a simplex; there, leave-one-out prediction chooses.
     error = CanonicalError(None if isinstance(bandwidth, str) else bandwidth)
     return error(read_classes(y_true, y_prob, sample_weight, labels))
-
-
-def _pair(bounds: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise CalibrantError(f"bounds must be two numbers; got {bounds!r}") from None
-    if isinstance(bounds, str) or not 0 <= low < high <= 1:
-        raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
-    return low, high

@@ -10,7 +10,7 @@ so that P(y = 1 | t) = g / f by Bayes' rule. The error is the integral of abs(g 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
-from calibrant.kernels import GAUSSIAN, Kernel
+from calibrant.kernels import GAUSSIAN, KERNELS, Kernel
 from calibrant.problem import Problem
 
 Bandwidth = float | Literal["silverman"]
@@ -72,7 +72,7 @@ class DensityError:
         """Return the estimates themselves."""
         low, high = self.bounds or (_lowest(problem), 1.0)
         if isinstance(self.bandwidth, str):
-            width = max(silverman(problem), _finest(self.kernel, high - low))
+            width = max(silverman(problem), _finest(problem, self.kernel, high - low))
         else:
             width = self.bandwidth
         return densities(problem, width, self.kernel, low, high)
@@ -80,6 +80,36 @@ class DensityError:
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
         return self.densities(problem).error
+
+    def error_bound(self, problem: Problem) -> float:
+        """Bound the distance from the error of the rows themselves."""
+        if problem.is_exact:
+            return 0.0
+        width = self.densities(problem).bandwidth
+        shape = self.kernel.third / GAUSSIAN.third
+        lacking = problem.spectrum_error(width, "weight") + problem.spectrum_error(width, "true")
+        bound = float(shape * lacking)
+        if not isinstance(self.bandwidth, str):
+            return bound
+        # Quartiles and deviation are each known to within a cell, which moves the bandwidth; where
+        # quartiles share a cell, nothing is known of their distance.
+        if _spreads(problem)[1] <= 2 * problem.cell_width:
+            return 1.0
+        moved = 0.9 * 2 * problem.cell_width * problem.n ** (-1 / 5)
+        # A kernel whose bandwidth h grows by d changes by at most `widening` d / h in L1.
+        return bound + 2 * self.kernel.widening * float(moved / (width - moved))
+
+
+def read_density_error(
+    *,
+    bandwidth: Bandwidth = "silverman",
+    kernel: Literal["gaussian", "triweight"] = "gaussian",
+    bounds: tuple[float, float] | None = None,
+) -> DensityError:
+    """Turn the words of a call into an error."""
+    check_bandwidth(bandwidth)
+    checks.check_choice(kernel, "kernel", KERNELS)
+    return DensityError(bandwidth, KERNELS[kernel], None if bounds is None else _pair(bounds))
 
 
 def densities(
@@ -89,8 +119,8 @@ def densities(
     length = high - low
     scale = bandwidth / length
     fine = scale / kernel.roughness
-    if bandwidth < _finest(kernel, length):
-        least = _finest(kernel, length)
+    least = _finest(problem, kernel, length)
+    if bandwidth < least:
         raise CalibrantError(f"bandwidth must be at least {least:.2g}; got {bandwidth!r}")
     if (low, high) == (0.0, 1.0):
         a = problem.spectrum(fine, "weight", "true")
@@ -106,9 +136,12 @@ def densities(
     return Densities(t, weight, true, nil, bandwidth)
 
 
-def _finest(kernel: Kernel, length: float) -> float:
+def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
     """Return the least bandwidth that can be resolved."""
-    return cosine.FINEST_SCALE * kernel.roughness * length
+    if problem.is_exact:
+        return cosine.FINEST_SCALE * kernel.roughness * length
+    # A sketch has as many modes as cells, and a Gaussian of unit scale needs 2.8 of them.
+    return max(problem.finest_scale, 3 * kernel.roughness * problem.cell_width)
 
 
 def _lowest(problem: Problem) -> float:
@@ -135,25 +168,30 @@ def silverman(problem: Problem) -> float:
     n counts rows; the spread is weighted. Where the interquartile range is 0 the standard
     deviation stands alone, and 0.01 stands for both where scores do not vary at all.
     """
-    p, _, w = problem.columns()
-    mean = np.average(p, weights=w)
-    deviation = float(np.sqrt(np.average((p - mean) ** 2, weights=w)))
-    if problem.n > 1:
-        deviation *= np.sqrt(problem.n / (problem.n - 1))
-    quartiles = _weighted_quantiles(problem, np.array([0.25, 0.75]))
-    spread = float(np.diff(quartiles)[0]) / 1.34
+    deviation, spread = _spreads(problem)
     size = min(deviation, spread) if spread > 0 else deviation
     return _FALLBACK if size <= 1e-12 else 0.9 * size * problem.n ** (-1 / 5)
 
 
+def _spreads(problem: Problem) -> tuple[float, float]:
+    """Return the standard deviation of the scores, and their interquartile range over 1.34."""
+    steps = problem.steps
+    mean = np.average(steps.score, weights=steps.weight)
+    deviation = float(np.sqrt(np.average((steps.score - mean) ** 2, weights=steps.weight)))
+    if problem.n > 1:
+        deviation *= np.sqrt(problem.n / (problem.n - 1))
+    quartiles = _weighted_quantiles(problem, np.array([0.25, 0.75]))
+    return deviation, float(np.diff(quartiles)[0]) / 1.34
+
+
 def _weighted_quantiles(problem: Problem, q: FloatArray) -> FloatArray:
     """Return the scores at which the weight reaches shares q, linear between rows' middles."""
-    atoms = problem.atoms
-    end = np.cumsum(atoms.weight)
-    half_row = atoms.weight / atoms.rows / 2
+    steps = problem.steps
+    end = np.cumsum(steps.weight)
+    half_row = steps.weight / steps.rows / 2
     # From the middle of its first row to the middle of its last, the score stays.
-    middles = np.stack((end - atoms.weight + half_row, end - half_row), axis=1)
-    return np.interp(q * problem.weight, middles.reshape(-1), np.repeat(atoms.score, 2))
+    middles = np.stack((end - steps.weight + half_row, end - half_row), axis=1)
+    return np.interp(q * problem.weight, middles.reshape(-1), np.repeat(steps.score, 2))
 
 
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
@@ -162,3 +200,13 @@ def _check_inside(p: FloatArray, low: float, high: float) -> None:
         raise CalibrantError(
             f"bounds must enclose every score; got ({low:g}, {high:g}) and {wrong:g}"
         )
+
+
+def _pair(bounds: Any) -> tuple[float, float]:
+    try:
+        low, high = (float(bound) for bound in bounds)
+    except (TypeError, ValueError):
+        raise CalibrantError(f"bounds must be two numbers; got {bounds!r}") from None
+    if isinstance(bounds, str) or not 0 <= low < high <= 1:
+        raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
+    return low, high

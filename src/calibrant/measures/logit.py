@@ -9,7 +9,7 @@ noise exactly, between the points where rows enter and leave the window.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +19,7 @@ from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
+from calibrant.lines import TAILS, Line, line_of_rows
 from calibrant.logits import logit, sigmoid
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
@@ -26,51 +27,59 @@ from calibrant.sample import Sample, read_weights
 
 __all__ = ["logit_smoothed_ece"]
 
-# Where a Gaussian has nothing left.
-_TAILS = 9.0
-
-# Takes places, outcomes and weights (summing to 1 with those at infinity) and a scale.
-Noise = Callable[[FloatArray, FloatArray, FloatArray, float], float]
-
 
 @dataclass(frozen=True)
 class LogitSmoothedError:
     """The calibration error after noise of scale sigma on the logits."""
 
     sigma: float
-    noise: Noise
+    noise: Literal["gaussian", "uniform"] = "gaussian"
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
+        if self.noise == "gaussian":
+            return gaussian_noise(problem.logit_line(self.sigma), problem.weight, self.sigma)
         p, y, w = problem.columns()
         return self.of_logits(logit(p), y, w / problem.weight)
 
     def of_logits(self, u: FloatArray, y: FloatArray, w: FloatArray) -> float:
         """Return the error of logits u, which may be infinite; weights sum to 1."""
-        # Noise does not move an infinite logit: such rows count where they are.
-        beyond = np.dot(w[u == -np.inf], y[u == -np.inf])
-        beyond += np.dot(w[u == np.inf], 1 - y[u == np.inf])
+        line = line_of_rows(u, {"weight": w, "true": w * y}, self.sigma)
+        if self.noise == "gaussian":
+            return gaussian_noise(line, 1.0, self.sigma)
         inside = np.isfinite(u)
         if not inside.any():
-            return float(beyond)
-        return float(beyond) + self.noise(u[inside], y[inside], w[inside], self.sigma)
+            return _at_infinity(line)
+        return _at_infinity(line) + uniform_noise(u[inside], y[inside], w[inside], self.sigma)
+
+    def error_bound(self, problem: Problem) -> float:
+        """Bound the distance from the error of the rows themselves."""
+        if problem.is_exact:
+            return 0.0
+        line = problem.logit_line(self.sigma)
+        return line.error(self.sigma, "true") + line.error(self.sigma, "weight")
 
 
-def gaussian_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> float:
-    """Return the integral for noise N(0, sigma^2)."""
-    low, high = float(u.min()) - _TAILS * sigma, float(u.max()) + _TAILS * sigma
-    scale = sigma / (high - low)
-    if scale < cosine.FINEST_SCALE:
+def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
+    """Return the integral for noise N(0, sigma^2) on rows of this total weight."""
+    if sigma < line.finest:
+        low, high = line.low + TAILS * sigma, line.high - TAILS * sigma
         raise CalibrantError(
-            f"sigma must be at least {cosine.FINEST_SCALE * (high - low):.2g} for logits from "
-            f"{u.min():.4g} to {u.max():.4g}; got {sigma!r}"
+            f"sigma must be at least {line.finest:.2g} for logits from {low:.4g} to {high:.4g}; "
+            f"got {sigma!r}"
         )
-    a = cosine.spectrum((u - low) / (high - low), [w * y, w], scale)
+    scale = sigma / line.length
+    a = line.spectrum(scale, "true", "weight")
     # The sigmoid is smooth at scale 1, whatever the noise.
-    n_points = cosine.grid_points(min(sigma, 1.0) / (high - low), a.shape[-1] - 1)
-    true, weight = cosine.values(cosine.damped(a, scale), n_points)
-    grid = low + (high - low) * np.arange(n_points + 1) / n_points
-    return float(absolute.mean(true - sigmoid(grid) * weight))
+    n_points = cosine.grid_points(min(sigma, 1.0) / line.length, a.shape[-1] - 1)
+    true, mass = cosine.values(cosine.damped(a, scale), n_points)
+    grid = line.low + line.length * np.arange(n_points + 1) / n_points
+    return (_at_infinity(line) + float(absolute.mean(true - sigmoid(grid) * mass))) / weight
+
+
+def _at_infinity(line: Line) -> float:
+    """Return the error of rows that noise does not move: those of the wrong outcome."""
+    return line.ends("true")[0] + line.ends("weight")[1] - line.ends("true")[1]
 
 
 def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> float:
@@ -101,9 +110,6 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     middle = antiderivative(zero)
     area = np.abs(middle - antiderivative(low)) + np.abs(antiderivative(high) - middle)
     return float(area.sum() / sigma)
-
-
-_NOISES: dict[str, Noise] = {"gaussian": gaussian_noise, "uniform": uniform_noise}
 
 
 def logit_smoothed_ece(
@@ -160,9 +166,7 @@ def logit_smoothed_ece(
     >>> logit_smoothed_ece([1, 0], [1.0, 1.0])
     0.5
     """
-    checks.check_positive(sigma, "sigma")
-    checks.check_choice(noise, "noise", _NOISES)
-    error = LogitSmoothedError(float(sigma), _NOISES[noise])
+    error = read_logit_smoothed_error(sigma=sigma, noise=noise)
     if logits is None:
         reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         return reduction.measure(error)
@@ -171,6 +175,15 @@ def logit_smoothed_ece(
     if multiclass is not None or labels is not None:
         raise CalibrantError("logits are of one binary problem: multiclass and labels need y_prob")
     return error.of_logits(*_read_logits(y_true, logits, sample_weight, pos_label))
+
+
+def read_logit_smoothed_error(
+    *, sigma: float = 1 / 15, noise: Literal["gaussian", "uniform"] = "gaussian"
+) -> LogitSmoothedError:
+    """Turn the words of a call into an error."""
+    checks.check_positive(sigma, "sigma")
+    checks.check_choice(noise, "noise", ("gaussian", "uniform"))
+    return LogitSmoothedError(float(sigma), noise)
 
 
 def _read_logits(

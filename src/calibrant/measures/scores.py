@@ -7,6 +7,7 @@ Dimitriadis, Gneiting and Jordan 2021).
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -15,14 +16,29 @@ from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.isotonic import isotonic_fit
 from calibrant.multiclass import ClassTable, one_problem, read_table, reduce_table
-from calibrant.problem import Block
+from calibrant.problem import Block, Problem
 from calibrant.results import ScoreDecomposition
-from calibrant.sample import Sample
 
 __all__ = ["brier_score", "log_score", "score_decomposition"]
 
+# Sums over cells and over rows may differ by this much.
+_ROUNDING = 1e-12
+
 # The loss of each row from its prediction and outcome (or its rows of them, one column a class).
 Loss = Callable[[FloatArray, FloatArray], FloatArray]
+
+
+@dataclass(frozen=True)
+class BrierScore:
+    """The mean squared error."""
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the score of one problem."""
+        return problem.squared_error() / problem.weight
+
+    def error_bound(self, problem: Problem) -> float:
+        """Bound the distance from the score of the rows themselves: rounding alone."""
+        return 0.0 if problem.is_exact else _ROUNDING
 
 
 def brier_score(
@@ -63,7 +79,9 @@ def brier_score(
     0.375
     """
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return _mean_score(table, multiclass, labels, _squared_error)
+    if isinstance(table, ClassTable) and multiclass is None:
+        return _mean_loss(table.blocks(), _squared_error)
+    return reduce_table(table, multiclass, labels).measure(BrierScore())
 
 
 def log_score(
@@ -108,7 +126,11 @@ def log_score(
     inf
     """
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return _mean_score(table, multiclass, labels, _cross_entropy)
+    if isinstance(table, ClassTable) and multiclass is None:
+        return _mean_loss(table.blocks(), _cross_entropy)
+    return reduce_table(table, multiclass, labels).measure(
+        lambda problem: _mean_loss(problem.blocks(), _cross_entropy)
+    )
 
 
 def score_decomposition(
@@ -173,15 +195,6 @@ def score_decomposition(
         discrimination=max(constant - recalibrated, 0.0),
         uncertainty=constant,
     )
-
-
-def _mean_score(
-    table: Sample | ClassTable, multiclass: Any, labels: Sequence[Any] | None, loss: Loss
-) -> float:
-    if isinstance(table, ClassTable) and multiclass is None:
-        return _mean_loss(table.blocks(), loss)
-    reduction = reduce_table(table, multiclass, labels)
-    return reduction.measure(lambda problem: _mean_loss(problem.blocks(), loss))
 
 
 def _mean_loss(blocks: Iterable[Block], loss: Loss) -> float:

@@ -14,11 +14,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
-from calibrant import checks
 from calibrant.arrays import FloatArray
-from calibrant.errors import CalibrantError
-from calibrant.logits import logit
-from calibrant.measures.smooth_error import Increasing, SmoothError
+from calibrant.measures.smooth_error import read_smooth_error
 from calibrant.multiclass import reduce_classes
 
 __all__ = ["smooth_ece"]
@@ -79,18 +76,6 @@ def smooth_ece(
     >>> round(smooth_ece([0, 1, 1, 1], [0.25, 0.5, 0.75, 1.0]), 6)
     0.171062
     """
-    if bandwidth is not None:
-        checks.check_positive(bandwidth, "bandwidth")
-    error = SmoothError(bandwidth, _transform(scale))
+    error = read_smooth_error(bandwidth=bandwidth, scale=scale)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error)
-
-
-def _transform(scale: str | Increasing) -> Increasing | None:
-    if not isinstance(scale, str) and callable(scale):
-        return scale
-    if scale not in ("probability", "logit"):
-        raise CalibrantError(
-            f"scale must be 'probability', 'logit' or an increasing function; got {scale!r}"
-        )
-    return logit if scale == "logit" else None

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
+from typing import Literal
 
 import numpy as np
 
-from calibrant import cosine
+from calibrant import checks, cosine
 from calibrant.arrays import FloatArray
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, SketchError
 from calibrant.fixed_point import fixed_point
+from calibrant.lines import TAILS, Line, line_of_rows
+from calibrant.logits import logit
 from calibrant.problem import Problem
 
 # An increasing function of the score; infinite values are allowed at 0 and 1.
@@ -20,8 +23,6 @@ Increasing = Callable[[FloatArray], FloatArray]
 # Calibrated predictions have smECE near 0.3 n^(-1/3): the first search goes a little below.
 _NOISE_SCALE = 0.25
 _REFINEMENT = 4.0
-# On the line nothing is reflected: the Gaussian's tails need room beyond the outermost scores.
-_TAILS = 9.0
 
 
 @dataclass(frozen=True)
@@ -33,9 +34,12 @@ class Residuals:
     spectrum
         Takes a scale in units of the interval and returns cosine coefficients for it.
     places
-        Gives the distinct places that hold rows, in order, and the measure of each.
+        Gives the distinct places that hold rows, in order, and the measure of each; None where
+        they are not known.
     n
         The number of rows.
+    finest
+        The least scale that `spectrum` resolves.
     length
         The length of the interval.
     beyond
@@ -43,21 +47,21 @@ class Residuals:
     """
 
     spectrum: Callable[[float], FloatArray]
-    places: Callable[[], tuple[FloatArray, FloatArray]]
+    places: Callable[[], tuple[FloatArray, FloatArray]] | None
     n: int
+    finest: float
     length: float = 1.0
     beyond: float = 0.0
 
     def error(self, bandwidth: float) -> float:
         """Return smECE at a given scale."""
-        scale = bandwidth / self.length
-        if scale >= cosine.FINEST_SCALE:
-            return self._norm(self.spectrum(scale), bandwidth)[0]
-        if self._are_apart(bandwidth):
+        if bandwidth >= self.finest:
+            return self._norm(self.spectrum(bandwidth / self.length), bandwidth)[0]
+        if self.places is not None and _are_apart(self.places()[0], bandwidth):
             return self._unsmoothed()
         raise CalibrantError(
-            f"bandwidth must be at least {cosine.FINEST_SCALE * self.length:.2g} for scores this "
-            f"close together; got {bandwidth!r}"
+            f"bandwidth must be at least {self.finest:.2g} for scores this close together; "
+            f"got {bandwidth!r}"
         )
 
     def fixed_point(self) -> float:
@@ -66,11 +70,10 @@ class Residuals:
         Below the finest scale that can be resolved the answer is exact if scores are far apart,
         and otherwise smECE at that scale, which is less than the scale itself.
         """
-        finest = cosine.FINEST_SCALE * self.length
-        if finest > 1:
-            raise CalibrantError(_too_wide(self.length))
+        if self.finest > 1:
+            raise CalibrantError(self._too_wide())
         noise = min(0.25, _NOISE_SCALE * self.n ** (-1 / 3))
-        lowest = max(noise, finest)
+        lowest = max(noise, self.finest)
         while True:
             a = self.spectrum(lowest / self.length)
             norm = partial(self._norm, a)
@@ -81,13 +84,13 @@ class Residuals:
             # smECE is at most what it would be if nothing were smoothed into anything else, and
             # is exactly that if nothing is at that very scale.
             most = self._unsmoothed()
-            if self._are_apart(most):
+            if self.places is not None and _are_apart(self.places()[0], most):
                 return most
-            if lowest == finest:
-                if self.length > 1:
-                    raise CalibrantError(_too_wide(self.length))
-                return norm(finest)[0]
-            lowest = max(min(lowest, most) / _REFINEMENT, finest)
+            if lowest == self.finest:
+                if self.places is not None and self.length > 1:
+                    raise CalibrantError(self._too_wide())
+                return norm(self.finest)[0]
+            lowest = max(min(lowest, most) / _REFINEMENT, self.finest)
 
     def _norm(self, a: FloatArray, bandwidth: float) -> tuple[float, float]:
         """Return smECE at a scale and its derivative."""
@@ -95,49 +98,69 @@ class Residuals:
         return self.beyond + float(integral), float(slope) / self.length
 
     def _unsmoothed(self) -> float:
-        _, measure = self.places()
-        return self.beyond + float(np.abs(measure).sum())
+        """Return the most that smECE can be."""
+        if self.places is None:
+            return 1.0
+        return self.beyond + float(np.abs(self.places()[1]).sum())
 
-    def _are_apart(self, bandwidth: float) -> bool:
-        """Tell whether no two places are smoothed into each other."""
-        place, _ = self.places()
-        return len(place) < 2 or bool(np.diff(place).min() >= 2 * _TAILS * bandwidth)
+    def _too_wide(self) -> str:
+        return (
+            f"scale must not spread scores so far: over a range of {self.length:.4g} nothing finer "
+            f"than {self.finest:.2g} can be resolved, and smECE is"
+        )
 
 
 def residuals(problem: Problem) -> Residuals:
     """Return the residuals on [0, 1], reflected at both ends."""
     return Residuals(
         spectrum=lambda scale: problem.spectrum(scale, "residual")[0] / problem.weight,
-        places=lambda: (problem.atoms.score, problem.atoms.residual / problem.weight),
+        places=(
+            (lambda: (problem.atoms.score, problem.atoms.residual / problem.weight))
+            if problem.is_exact
+            else None
+        ),
         n=problem.n,
+        finest=problem.finest_scale,
     )
 
 
-def transformed_residuals(problem: Problem, transform: Increasing, tails: float) -> Residuals:
+def residuals_on_line(problem: Problem, transform: Increasing, tails: float) -> Residuals:
     """Return the residuals at u = transform(p) on the line, with room for noise of scale `tails`.
 
     Rows whose u is infinite (p = 0 and p = 1 on the logit scale) stay where they are.
     """
-    atoms = problem.atoms
-    u, r = _increasing_values(transform, atoms.score), atoms.residual / problem.weight
-    beyond = float(sum(abs(r[u == end].sum()) for end in (-np.inf, np.inf)))
-    u, r = u[np.isfinite(u)], r[np.isfinite(u)]
-    low, high = (u[0] - _TAILS * tails, u[-1] + _TAILS * tails) if len(u) else (0.0, 1.0)
-    x = (u - low) / (high - low)
+    if not problem.is_exact:
+        line, places = _known_line(problem, transform, tails), None
+    else:
+        atoms = problem.atoms
+        u, r = _increasing_values(transform, atoms.score), atoms.residual / problem.weight
+        line = line_of_rows(u, {"residual": atoms.residual}, tails)
+        inside = np.isfinite(u)
+
+        def places() -> tuple[FloatArray, FloatArray]:
+            return u[inside], r[inside]
+
     return Residuals(
-        spectrum=lambda scale: cosine.spectrum(x, [r], scale)[0],
-        places=lambda: (u, r),
+        spectrum=lambda scale: line.spectrum(scale, "residual")[0] / problem.weight,
+        places=places,
         n=problem.n,
-        length=float(high - low),
-        beyond=beyond,
+        finest=line.finest,
+        length=line.length,
+        beyond=sum(abs(end) for end in line.ends("residual")) / problem.weight,
     )
 
 
-def _too_wide(length: float) -> str:
-    return (
-        f"scale must not spread scores so far: over a range of {length:.4g} nothing finer than "
-        f"{cosine.FINEST_SCALE * length:.2g} can be resolved, and smECE is"
-    )
+def _known_line(problem: Problem, transform: Increasing, tails: float) -> Line:
+    if transform is not logit:
+        raise SketchError(
+            "a sketch knows scores on one scale: 'probability' or 'logit', not a function of them"
+        )
+    return problem.logit_line(tails)
+
+
+def _are_apart(place: FloatArray, bandwidth: float) -> bool:
+    """Tell whether no two places are smoothed into each other."""
+    return len(place) < 2 or bool(np.diff(place).min() >= 2 * TAILS * bandwidth)
 
 
 def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
@@ -163,9 +186,50 @@ class SmoothError:
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        if self.transform is None:
-            measure = residuals(problem)
-        else:
-            # The fixed point is at most 1, as the error is.
-            measure = transformed_residuals(problem, self.transform, self.bandwidth or 1.0)
+        measure = self._residuals(problem)
         return measure.fixed_point() if self.bandwidth is None else measure.error(self.bandwidth)
+
+    def error_bound(self, problem: Problem) -> float:
+        """Bound the distance from the error of the rows themselves.
+
+        The norms at one scale differ by at most the L1 norm of what is lacking. So do the fixed
+        points: where one norm equals its scale, the other is off it by no more than that, and
+        norm minus scale falls at least as fast as the scale grows.
+        """
+        if problem.is_exact:
+            return 0.0
+        scale = self(problem) if self.bandwidth is None else self.bandwidth
+        finest = self._residuals(problem).finest
+        if self.transform is None:
+            error = problem.spectrum_error(max(scale, finest), "residual")
+        else:
+            error = _known_line(problem, self.transform, 1.0).error(max(scale, finest), "residual")
+        # Below the finest scale all that is known is that smECE is there.
+        return max(error, finest) if scale <= finest else error
+
+    def _residuals(self, problem: Problem) -> Residuals:
+        if self.transform is None:
+            return residuals(problem)
+        # The fixed point is at most 1, as the error is.
+        return residuals_on_line(problem, self.transform, self.bandwidth or 1.0)
+
+
+def read_smooth_error(
+    *,
+    bandwidth: float | None = None,
+    scale: Literal["probability", "logit"] | Increasing = "probability",
+) -> SmoothError:
+    """Turn the words of a call into an error."""
+    if bandwidth is not None:
+        checks.check_positive(bandwidth, "bandwidth")
+    return SmoothError(bandwidth, _transform(scale))
+
+
+def _transform(scale: str | Increasing) -> Increasing | None:
+    if not isinstance(scale, str) and callable(scale):
+        return scale
+    if scale not in ("probability", "logit"):
+        raise CalibrantError(
+            f"scale must be 'probability', 'logit' or an increasing function; got {scale!r}"
+        )
+    return logit if scale == "logit" else None

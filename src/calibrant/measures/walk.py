@@ -79,20 +79,20 @@ class Walk:
 
 def calibration_walk(problem: Problem) -> Walk:
     """Return the walk of outcomes minus predictions."""
-    atoms = problem.atoms
-    sigma = np.nan if problem.is_soft else _sigma(atoms)
-    return Walk(atoms.score, atoms.weight, atoms.residual, sigma)
+    steps = problem.steps
+    sigma = np.nan if problem.is_soft else _sigma(steps)
+    return Walk(steps.score, steps.weight, steps.residual, sigma)
 
 
 def calibration_reach(problem: Problem, statistic: Statistic) -> float:
     """Return how far the calibration walk strays, without keeping it."""
     position = high = low = total = 0.0
-    for atoms in problem.atom_blocks():
-        step = atoms.residual.copy()
+    for steps in problem.step_blocks():
+        step = steps.residual.copy()
         step[0] += position
         walked = np.cumsum(step, out=step)
         position, high, low = walked[-1], max(high, walked.max()), min(low, walked.min())
-        total += float(atoms.weight.sum())
+        total += float(steps.weight.sum())
     return float(statistic.of(np.array(high), np.array(low)) / total)
 
 
@@ -110,9 +110,9 @@ def known_sigma(walk: Walk, purpose: str) -> float:
     return walk.sigma
 
 
-def _sigma(atoms: Atoms) -> float:
-    noise = atoms.weight_squared * atoms.score * (1 - atoms.score)
-    return float(np.sqrt(noise.sum()) / atoms.weight.sum())
+def _sigma(steps: Atoms) -> float:
+    noise = steps.weight_squared * steps.score * (1 - steps.score)
+    return float(np.sqrt(noise.sum()) / steps.weight.sum())
 
 
 def _reach(step: FloatArray, total: float, statistic: Statistic) -> float:

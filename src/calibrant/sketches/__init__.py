@@ -1,0 +1,1 @@
+"""Sketches: constant-size, mergeable knowledge of any number of rows."""

@@ -1,0 +1,297 @@
+"""A sketch's answers to the questions that measures ask.
+
+How far they are from those of the rows themselves follows from what a cell keeps. A row at offset
+d from its cell's centre is counted there with its terms of order 0, 1 and 2 in d; smoothed by a
+Gaussian whose scale is s cells, what is left out of it has L1 norm at most
+
+    c_3 abs(d / s)^3,   c_q = E abs(He_q(Z)) / q!,
+
+as in :mod:`calibrant.cosine`, and abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NoReturn
+
+import numpy as np
+
+from calibrant import cosine
+from calibrant.arrays import FloatArray
+from calibrant.binning import UniformBins
+from calibrant.errors import SketchError
+from calibrant.lines import TAILS, Line, Quantity
+from calibrant.problem import Assignment, Atoms, Block, Problem
+from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH
+from calibrant.sketches.state import Sketch
+from calibrant.sketches.table import CellTable
+
+# Upper bounds of E abs(He_q(Z)) / q! for q = 1, 2, 3.
+_C1, _C2, _C3 = 0.80, 0.49, 0.26
+# Scales of fewer cells than this are not resolved: the bound would exceed what it bounds.
+_FINEST_CELLS = 8
+# What FFT and integration may add on either side.
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class _Known:
+    """What sketches of either scale know, and what none does."""
+
+    sketch: Sketch
+
+    is_exact = False
+    lowest = 0.0
+
+    @cached_property
+    def _table(self) -> CellTable:
+        return self.sketch.table
+
+    @cached_property
+    def n(self) -> int:
+        """The number of rows."""
+        return self._table.n
+
+    @cached_property
+    def weight(self) -> float:
+        """The total weight W."""
+        return self.sketch.weight
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows carry weights of their own."""
+        return self._table.is_weighted
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether any outcome lies strictly between 0 and 1."""
+        return self._table.is_soft
+
+    @property
+    def cell_width(self) -> float:
+        """The width of a cell."""
+        return 1 / self.sketch.n_cells
+
+    @property
+    def finest_scale(self) -> float:
+        """The least scale that is resolved."""
+        return _FINEST_CELLS / self.sketch.n_cells
+
+    @property
+    def atoms(self) -> Atoms:
+        """Refused."""
+        _refuse("which scores are equal, nor their order within a cell")
+
+    @property
+    def steps(self) -> Atoms:
+        """Refused on the logit scale."""
+        _refuse_scale("probability")
+
+    def step_blocks(self) -> Iterator[Atoms]:
+        """Yield the steps, all in one block."""
+        yield self.steps
+
+    @property
+    def walk_error(self) -> float:
+        """Refused on the logit scale."""
+        _refuse_scale("probability")
+
+    def blocks(self) -> Iterator[Block]:
+        """Refused."""
+        _refuse("single rows")
+
+    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Refused."""
+        _refuse("single rows")
+
+    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
+        """Refused on the logit scale."""
+        _refuse_scale("probability")
+
+    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
+        """Refused on the logit scale."""
+        _refuse_scale("probability")
+
+    def spectrum_error(self, scale: float, quantity: Quantity) -> float:
+        """Refused on the logit scale."""
+        _refuse_scale("probability")
+
+    def squared_error(self) -> float:
+        """Refused on the logit scale."""
+        _refuse_scale("probability")
+
+    def logit_line(self, tails: float) -> Line:
+        """Refused on the probability scale."""
+        _refuse_scale("logit")
+
+    @cached_property
+    def _expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        return self.sketch.cells.expansion()
+
+    @cached_property
+    def _moments(self) -> FloatArray:
+        """The sums of w, w d, w d^2 by outcome and inner cell."""
+        return np.asarray(self._table.moments[:, :, : self.sketch.n_cells])
+
+    def _cell_moments(self, quantity: Quantity) -> FloatArray:
+        """Return the sums of v, v d and v d^2 over the rows of each inner cell."""
+        both: FloatArray = self._moments.sum(axis=1)
+        one: FloatArray = self._moments[:, 1]
+        if quantity == "true":
+            return one
+        if quantity in ("weight", "rows"):
+            return both
+        # p = p0 + p1 d + p2 d^2 / 2 within a cell; powers of d beyond the second are not kept.
+        p0, p1, p2 = self._expansion
+        pred = p0 * both
+        pred[:2] += p1 * both[1:]
+        pred[0] += p2 / 2 * both[2]
+        return pred if quantity == "pred" else one - pred
+
+    def _smoothing_error(self, cells_per_scale: float, quantity: Quantity) -> float:
+        """Bound, over W, what a quantity lacks when smoothed at a scale of so many cells."""
+        p0, p1, _ = self._expansion
+        zero, one = self._moments[2]
+        slope = float(p1.max())
+        reach = 1 / cells_per_scale
+        share = {"weight": zero + one, "true": one, "rows": zero + one}.get(quantity)
+        if share is not None:
+            return _C3 * reach**3 * float(share.sum()) / 2 / self.weight
+        # Residuals y - p, whose p is itself expanded: each order lacks what the next would hold.
+        residual = float(np.dot(zero, p0 + slope) + np.dot(one, 1 - p0 + slope))
+        total = float(zero.sum() + one.sum())
+        lacking = 2 * slope**3 + _C1 * reach * slope**2 + _C2 * reach**2 * slope
+        return (_C3 * reach**3 * residual / 2 + lacking * total / 2) / self.weight
+
+
+class OnProbabilities(_Known):
+    """One binary problem known by its cells of probability."""
+
+    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
+        """Return one row of sums over bins for each quantity, exactly."""
+        n_cells, n_bins = self.sketch.n_cells, assignment.n_bins
+        if not isinstance(assignment, UniformBins) or assignment.closed != "left":
+            _refuse("sums over bins that are not uniform, hard and closed on the left")
+        if n_cells % n_bins:
+            raise SketchError(
+                f"n_bins must divide the sketch's {n_cells} cells; got {n_bins}: take another "
+                "number, or give the rows, y_true and y_prob"
+            )
+        cells = np.array([self._cell_sums(quantity) for quantity in quantities])
+        return np.asarray(cells.reshape(len(quantities), n_bins, -1).sum(axis=2))
+
+    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
+        """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
+        moments = np.array([self._cell_moments(quantity) for quantity in quantities])
+        return cosine.coefficients(moments, min(cosine.n_modes(scale), self.sketch.n_cells))
+
+    def spectrum_error(self, scale: float, quantity: Quantity) -> float:
+        """Bound the L1 norm, over W, of what a quantity smoothed at `scale` lacks."""
+        return self._smoothing_error(scale * self.sketch.n_cells, quantity) + _ROUNDING
+
+    @cached_property
+    def steps(self) -> Atoms:
+        """The rows pooled by cell, each cell at its mean score."""
+        rows, squares = self._table.rows, self._table.squares
+        filled = rows > 0
+        weight, pred, true = (
+            self._cell_sums(quantity)[filled] for quantity in ("weight", "pred", "true")
+        )
+        score = np.minimum(pred / weight, 1.0)
+        return Atoms(
+            score, rows[filled].astype(np.float64), weight, squares[filled], true, true - pred
+        )
+
+    @cached_property
+    def walk_error(self) -> float:
+        """How much farther than over cells a walk over the rows may stray, over W.
+
+        Within a cell the walk rises by sum w y (1 - p) in all and falls by sum w (1 - y) p, and
+        ends where both are spent: beyond its two ends it strays by the lesser of them.
+        """
+        p0, _, _ = self._expansion
+        zero, one = self._moments[0]
+        half = self.cell_width / 2
+        farther = np.minimum(one * (1 - p0 + half), zero * (p0 + half))
+        return float(farther.max()) / self.weight + _ROUNDING
+
+    def squared_error(self) -> float:
+        """Return the sum of w (p - y)^2, exactly."""
+        p0, width = self._expansion[0], self.cell_width
+        mass, first, second = self._moments
+        # p^2 = c^2 + 2 c d / N + (d / N)^2, row by row.
+        squares = p0 * p0 * mass + 2 * p0 * first * width + second * width**2
+        crossed = p0 * mass[1] + first[1] * width
+        total = squares.sum() - 2 * crossed.sum() + self._table.true_squared
+        return max(float(total), 0.0)
+
+    def _cell_sums(self, quantity: Quantity) -> FloatArray:
+        if quantity == "rows":
+            return self._table.rows.astype(np.float64)
+        return np.asarray(self._cell_moments(quantity)[0])
+
+
+class OnLogits(_Known):
+    """One binary problem known by its cells of logits.
+
+    Rows beyond the reach of the cells are taken to be at infinity: their predictions are within
+    2e-9 of 0 or 1, and where they lie matters only to those whose outcome is a surprise.
+    """
+
+    def logit_line(self, tails: float) -> Line:
+        """Return the rows at their logits, with room for noise of scale `tails` around them."""
+        n_cells = self.sketch.n_cells
+        width = 2 * LOGIT_REACH / n_cells
+        room = int(np.ceil(TAILS * tails / width))
+        reach = LOGIT_REACH + room * width
+
+        def spectrum(scale: float, *quantities: Quantity) -> FloatArray:
+            moments = np.array([self._cell_moments(quantity) for quantity in quantities])
+            moments = np.pad(moments, ((0, 0), (0, 0), (room, room)))
+            return cosine.coefficients(moments, min(cosine.n_modes(scale), moments.shape[-1]))
+
+        def error(scale: float, quantity: Quantity) -> float:
+            return self._smoothing_error(scale / width, quantity) + self._unplaced + _ROUNDING
+
+        return Line(-reach, reach, spectrum, self._ends, _FINEST_CELLS * width, error)
+
+    def _ends(self, quantity: Quantity) -> tuple[float, float]:
+        zero, one = self._outer
+        weight = zero + one
+        value = {"true": one, "residual": one - weight * [0.0, 0.0, 1.0, 1.0]}.get(quantity, weight)
+        return float(value[[AT_ZERO, BELOW]].sum()), float(value[[ABOVE, AT_ONE]].sum())
+
+    @property
+    def _outer(self) -> FloatArray:
+        """The weight of each outcome in the four outer cells."""
+        return self._table.weight[:, self.sketch.n_cells :]
+
+    @property
+    def _unplaced(self) -> float:
+        """How much it may matter that rows in the outer cells are not quite at infinity."""
+        zero, one = self._outer
+        surprises = one[BELOW] + zero[ABOVE]
+        rest = one[ABOVE] + zero[BELOW]
+        # A surprise may cancel against residuals nearby or may not; others hardly have a residual.
+        return float(2 * surprises + np.exp(-LOGIT_REACH / 2) * rest) / self.weight
+
+
+def problem_of(sketch: Sketch) -> Problem:
+    """Return a sketch as a problem that measures can ask."""
+    if sketch.n == 0:
+        raise SketchError("the sketch is empty: update it with rows first")
+    return OnProbabilities(sketch) if sketch.scale == "probability" else OnLogits(sketch)
+
+
+def _refuse(question: str) -> NoReturn:
+    raise SketchError(f"a sketch does not know {question}: give the rows, y_true and y_prob")
+
+
+def _refuse_scale(scale: str) -> NoReturn:
+    other = "logit" if scale == "probability" else "probability"
+    raise SketchError(
+        f"this needs a sketch on the {scale} scale; this one is on the {other} scale: "
+        f"make another with Sketch(scale={scale!r})"
+    )

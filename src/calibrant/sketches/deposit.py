@@ -1,0 +1,82 @@
+"""Rows into cells: the pass over the rows by which a sketch is made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from calibrant.arrays import FloatArray, as_array
+from calibrant.problem import Index
+from calibrant.sample import Sample
+from calibrant.sketches import compiled
+from calibrant.sketches.cells import Cells
+from calibrant.sketches.table import CellTable, Offsets
+
+
+def add_rows(
+    cells: Cells, table: CellTable, y_true: Any, y_prob: Any, sample_weight: Any
+) -> CellTable:
+    """Return the table with rows added: the same, changed, or a new one.
+
+    Rows are checked before any is added.
+    """
+    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    if y.shape == p.shape == (0,):
+        return table
+    if sample_weight is None and compiled.is_worth_while(cells, y, p):
+        counted = compiled.count(cells, y, p)
+        if counted is not None:
+            return table + counted
+    sample = Sample.read(y, p, sample_weight=sample_weight)
+    deposit = Deposit(cells, table)
+    add = deposit.weigh if sample.is_weighted or sample.is_soft else deposit.count
+    for block in sample.blocks():
+        add(*block)
+    table.is_weighted |= sample.is_weighted
+    table.is_soft |= sample.is_soft
+    return table
+
+
+class Deposit:
+    """Adds blocks of rows to a table, in memory made once: fresh memory costs more than work."""
+
+    def __init__(self, cells: Cells, table: CellTable) -> None:
+        self._cells, self._table = cells, table
+        self._cell = self._offset = self._share = np.empty(0)
+        self._place, self._powers = np.empty(0, np.intp), np.empty(0, np.complex128)
+
+    def count(self, p: FloatArray, y: FloatArray, _: FloatArray | None) -> None:
+        """Add rows of weight 1 and outcome 0 or 1."""
+        cell, place, powers, share = self._locate(p)
+        np.multiply(y, self._cells.size, out=share)
+        cell += share
+        np.copyto(place, cell, casting="unsafe")
+        np.add.at(self._table.counts.reshape(-1), place, 1)
+        np.add.at(self._table.offsets.reshape(-1), place, powers)
+
+    def weigh(self, p: FloatArray, y: FloatArray, w: FloatArray | None) -> None:
+        """Add rows of any weights and outcomes, each partly under either outcome."""
+        w = np.ones(len(p)) if w is None else w
+        cell, place, powers, share = self._locate(p)
+        np.copyto(place, cell, casting="unsafe")
+        weighed = self._table.weighing()
+        np.add.at(weighed.rows, place, 1)
+        np.add.at(weighed.squares, place, w * w)
+        weighed.true_squared += float(np.dot(w, y * y))
+        for outcome, part in enumerate((1 - y, y)):
+            np.multiply(w, part, out=share)
+            np.add.at(weighed.weight[outcome], place, share)
+            np.add.at(self._table.offsets[outcome], place, share * powers)
+
+    def _locate(self, p: FloatArray) -> tuple[FloatArray, Index, Offsets, FloatArray]:
+        """Return cells, room for their places, d + i d^2 of the offsets d, and spare room."""
+        n = len(p)
+        if n > len(self._cell):
+            self._cell, self._offset, self._share = np.empty((3, n))
+            self._place, self._powers = np.empty(n, np.intp), np.empty(n, np.complex128)
+        cell, offset, powers = self._cell[:n], self._offset[:n], self._powers[:n]
+        self._cells.locate(p, cell, offset)
+        powers.real = offset
+        np.multiply(offset, offset, out=powers.imag)
+        return cell, self._place[:n], powers, self._share[:n]

@@ -1,0 +1,185 @@
+"""Sketch: constant-size, mergeable knowledge of any number of rows."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any, Self
+
+from calibrant import checks
+from calibrant.errors import SketchError
+from calibrant.files import write_atomically
+from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS, Cells, Scale, make_cells
+from calibrant.sketches.deposit import add_rows
+from calibrant.sketches.format import from_bytes, to_bytes
+from calibrant.sketches.table import CellTable
+
+__all__ = ["Sketch"]
+
+# Whole numbers up to here are exact in a double.
+_MOST_ROWS = 2**53
+
+
+class Sketch:
+    """Constant-size, mergeable knowledge of one binary calibration problem.
+
+    For each cell of scores and each outcome it keeps the weight of the rows and the sums of their
+    offsets from the cell's centre and of the offsets' squares: counts are whole numbers held
+    exactly, and offsets are small and centred, so nothing is lost however many rows there are.
+
+    A sketch stands in for the pair ``(y_true, y_prob)`` in measures, curves and tests. Binned
+    errors, at any number of bins that divides `n_cells`, and the Brier score are exact; smooth and
+    cumulative measures come within a bound that :func:`calibrant.error_bound` gives; what a sketch
+    cannot answer is refused with a :class:`calibrant.SketchError`.
+
+    Parameters
+    ----------
+    n_cells
+        How many cells divide the scores. A sketch takes 48 bytes a cell, 2.4 MB unless told
+        otherwise (80 bytes once rows carry weights or are soft). For class-wise work, one sketch a
+        class, take fewer: with 2520 cells a thousand classes are 120 MB.
+    scale
+        "probability": cells of equal width from 0 to 1. "logit": of equal width in logits from
+        -20 to 20, for :func:`calibrant.logit_smoothed_ece` and the logit scale of
+        :func:`calibrant.smooth_ece`, with four more cells for what lies outside.
+
+    Examples
+    --------
+    >>> monday = Sketch().update([0, 1], [0.25, 0.75])
+    >>> tuesday = Sketch().update([1], [0.5])
+    >>> week = monday + tuesday
+    >>> week.n
+    3
+    >>> week == sum([tuesday, monday])
+    True
+    """
+
+    def __init__(self, n_cells: int = DEFAULT_CELLS, scale: Scale = "probability") -> None:
+        checks.check_choice(scale, "scale", ("probability", "logit"))
+        n_cells = checks.as_count(n_cells, "n_cells")
+        if n_cells > MOST_CELLS:
+            raise SketchError(f"n_cells must be at most {MOST_CELLS}; got {n_cells}")
+        self._cells: Cells = make_cells(n_cells, scale)
+        self._table = CellTable.empty(self._cells.size)
+
+    @classmethod
+    def of_table(cls, cells: Cells, table: CellTable) -> Self:
+        """Return a sketch that holds a table, which it takes over."""
+        made = cls(cells.n_cells, cells.scale)
+        made._table = _with_room(table)
+        return made
+
+    def update(self, y_true: Any, y_prob: Any, sample_weight: Any = None) -> Self:
+        """Take in rows.
+
+        Parameters
+        ----------
+        y_true
+            Outcomes: 0/1, bool or soft labels in [0, 1].
+        y_prob
+            Predicted probabilities, shape (n,).
+        sample_weight
+            Non-negative weights; a row of weight 0 counts for nothing.
+
+        Returns
+        -------
+        Sketch
+            Itself. Where rows are refused, none of them has been taken in.
+        """
+        self._table = add_rows(self._cells, self._table, y_true, y_prob, sample_weight)
+        return self
+
+    def __add__(self, other: object) -> Sketch:
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        if self._cells != other._cells:
+            raise SketchError(
+                f"sketches must have the same cells to be merged; got {self._cells_in_words()} "
+                f"and {other._cells_in_words()}"
+            )
+        return Sketch.of_table(self._cells, self._table + other._table)
+
+    def __radd__(self, other: object) -> Sketch:
+        # sum() starts from 0.
+        if not isinstance(other, int) or other != 0:
+            return NotImplemented
+        return Sketch(self.n_cells, self.scale) + self
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Sketch):
+            return NotImplemented
+        return self._cells == other._cells and self._table.same(other._table)
+
+    __hash__ = None  # type: ignore[assignment]  # it changes as rows come in
+
+    def allclose(self, other: Sketch, *, rtol: float = 1e-12) -> bool:
+        """Tell whether two sketches hold the same rows, up to rounding of their sums.
+
+        Counts must be equal; sums may differ by `rtol` of the weight in their cell, as they do
+        when the same rows were merged in another order.
+        """
+        return self._cells == other._cells and self._table.close(other._table, rtol)
+
+    @property
+    def n_cells(self) -> int:
+        """How many cells divide the scores."""
+        return self._cells.n_cells
+
+    @property
+    def scale(self) -> Scale:
+        """Where the cells are of equal width."""
+        return self._cells.scale
+
+    @property
+    def cells(self) -> Cells:
+        """The cells themselves."""
+        return self._cells
+
+    @property
+    def table(self) -> CellTable:
+        """The numbers kept for each cell; they change as rows come in."""
+        return self._table
+
+    @property
+    def n(self) -> int:
+        """The number of rows taken in."""
+        return self._table.n
+
+    @property
+    def weight(self) -> float:
+        """Their total weight."""
+        return float(self._table.weight.sum())
+
+    def to_bytes(self) -> bytes:
+        """Return the sketch as bytes, which :meth:`from_bytes` reads anywhere."""
+        return to_bytes(self._cells, self._table)
+
+    @classmethod
+    def from_bytes(cls, data: bytes) -> Self:
+        """Return the sketch that :meth:`to_bytes` wrote; damaged bytes raise SketchError."""
+        return cls.of_table(*from_bytes(data))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the sketch to a file, all of it or nothing: a file there before stays whole."""
+        write_atomically(path, self.to_bytes())
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a sketch from a file; a damaged or foreign one raises SketchError."""
+        try:
+            return cls.from_bytes(Path(path).read_bytes())
+        except SketchError as problem:
+            raise SketchError(f"{path}: {problem}") from None
+
+    def _cells_in_words(self) -> str:
+        return f"{self.n_cells} cells on the {self.scale} scale"
+
+    def __repr__(self) -> str:
+        return f"Sketch(n={self.n}, weight={self.weight:.10g}, {self._cells_in_words()})"
+
+
+def _with_room(table: CellTable) -> CellTable:
+    """Return the table unless its counts are no longer exact."""
+    if table.n > _MOST_ROWS:
+        raise SketchError(f"a sketch counts up to 2^53 rows exactly; this would make {table.n}")
+    return table

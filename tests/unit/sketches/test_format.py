@@ -1,0 +1,180 @@
+"""Sketches as bytes and files: what goes in comes out, and nothing else gets in."""
+
+from __future__ import annotations
+
+import os
+import struct
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.errors import SketchError
+from calibrant.sketches import format as sketch_format
+
+
+def some_sketches():
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    y = rng.random(300) < p
+    yield cb.Sketch()
+    yield cb.Sketch(60).update(y, p)
+    yield cb.Sketch(60, scale="logit").update(y, np.where(p < 0.1, 0.0, p))
+    yield cb.Sketch(60).update(y, p, rng.random(300))
+    yield cb.Sketch(60).update(rng.random(300), p)
+    yield cb.Sketch(60).update(y, p).update(y, p, rng.random(300))
+
+
+@pytest.mark.parametrize("sketch", list(some_sketches()), ids=str)
+def test_there_and_back(sketch):
+    data = sketch.to_bytes()
+    again = cb.Sketch.from_bytes(data)
+    assert again == sketch
+    assert again.to_bytes() == data
+    assert cb.Sketch.from_bytes(bytearray(data)) == sketch
+
+
+def test_empty_cells_cost_nothing():
+    assert len(cb.Sketch().update([0, 1], [0.25, 0.75]).to_bytes()) < 200
+
+
+def test_bytes_of_version_1_stay_readable():
+    # Written by hand from the table in the module's docstring.
+    header = struct.pack("<8sHBBIId", b"calibrnt", 1, 0, 0, 10, 1, 0.0)
+    body = struct.pack("<I2q4d", 7, 2, 1, 0.25, 0.125, -0.5, 0.25)
+    content = header + body
+    sketch = cb.Sketch.from_bytes(content + sketch_format._checksum(content))
+    assert sketch.n == 3
+    assert sketch.table.counts[:, 7].tolist() == [2, 1]
+    assert sketch.table.offsets[:, 7].tolist() == [0.25 + 0.125j, -0.5 + 0.25j]
+
+
+def test_ten_thousand_damaged_copies():
+    rng = np.random.default_rng(1)
+    originals = [sketch.to_bytes() for sketch in some_sketches()]
+    for i in range(10_000):
+        data = bytearray(originals[i % len(originals)])
+        kind = i % 5
+        if kind == 0:
+            data = data[: rng.integers(len(data))]
+        elif kind == 1:
+            data[rng.integers(len(data))] ^= int(rng.integers(1, 256))
+        elif kind == 2:
+            at = rng.integers(len(data))
+            data[at:at] = rng.bytes(int(rng.integers(1, 20)))
+        elif kind == 3:
+            first = int(rng.integers(len(data)))
+            del data[first : first + int(rng.integers(1, 40))]
+        else:
+            data = bytearray(rng.bytes(int(rng.integers(0, 200))))
+        with pytest.raises(SketchError):
+            cb.Sketch.from_bytes(bytes(data))
+
+
+def test_damage_under_a_fresh_checksum_is_refused_or_harmless():
+    rng = np.random.default_rng(2)
+    originals = [sketch.to_bytes()[:-16] for sketch in some_sketches()]
+    refused = 0
+    for i in range(2_000):
+        content = bytearray(originals[i % len(originals)])
+        content[rng.integers(8, len(content))] ^= int(rng.integers(1, 256))
+        data = bytes(content) + sketch_format._checksum(bytes(content))
+        try:
+            sketch = cb.Sketch.from_bytes(data)
+        except SketchError:
+            refused += 1
+        else:
+            assert sketch.n >= 0
+            assert np.isfinite(sketch.weight)
+    assert refused > 500
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "not a sketch"),
+        (b"PK\x03\x04 a zip file", "not a sketch"),
+        (b"calibrnt", "cut short"),
+        (struct.pack("<8sHBBIId", b"calibrnt", 9, 0, 0, 10, 0, 0.0) + bytes(16), "version 9"),
+    ],
+)
+def test_foreign_bytes_are_named(data, words):
+    with pytest.raises(SketchError, match=words):
+        cb.Sketch.from_bytes(data)
+
+
+def test_files(tmp_path):
+    sketch = cb.Sketch().update([0, 1], [0.25, 0.75])
+    path = tmp_path / "week.sketch"
+    sketch.save(path)
+    assert cb.Sketch.load(str(path)) == sketch
+    assert [entry.name for entry in tmp_path.iterdir()] == ["week.sketch"]
+    path.write_bytes(path.read_bytes()[:-1])
+    with pytest.raises(SketchError, match=r"week\.sketch: sketch bytes"):
+        cb.Sketch.load(path)
+    with pytest.raises(FileNotFoundError):
+        cb.Sketch.load(tmp_path / "none")
+
+
+KILLED = """
+import os, sys
+import calibrant as cb
+from calibrant import files
+
+class Killed:
+    def __init__(self, handle, mode): self.file = real(handle, mode)
+    def __enter__(self): return self
+    def __exit__(self, *_): pass
+    def write(self, content):
+        self.file.write(content[: len(content) // 2])
+        self.file.flush()
+        os._exit(9)
+
+real = os.fdopen
+os.fdopen = Killed
+cb.Sketch().update([1], [0.5]).save(sys.argv[1])
+"""
+
+
+def test_killed_in_the_middle_of_saving(tmp_path):
+    path = tmp_path / "day.sketch"
+    old = cb.Sketch().update([0, 1], [0.25, 0.75])
+    old.save(path)
+    killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
+    assert killed.returncode == 9
+    assert len(list(tmp_path.iterdir())) == 2  # the half-written draft lies beside it
+    assert cb.Sketch.load(path) == old
+
+
+def test_failure_leaves_no_draft(tmp_path, monkeypatch):
+    path = tmp_path / "day.sketch"
+    path.write_bytes(b"old")
+
+    def full(*_):
+        raise OSError("no space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    with pytest.raises(OSError, match="no space"):
+        cb.Sketch().save(path)
+    assert path.read_bytes() == b"old"
+    assert len(list(tmp_path.iterdir())) == 1
+
+
+def test_permissions_and_links_are_kept(tmp_path):
+    path, link = tmp_path / "day.sketch", tmp_path / "link"
+    cb.Sketch().save(path)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~current_umask()
+    path.chmod(0o640)
+    link.symlink_to(path)
+    cb.Sketch().update([1], [0.5]).save(link)
+    assert link.is_symlink()
+    assert path.stat().st_mode & 0o777 == 0o640
+    assert cb.Sketch.load(path).n == 1
+
+
+def current_umask():
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
