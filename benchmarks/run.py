@@ -119,6 +119,27 @@ def distance() -> Iterator[Ratio]:
     yield ratio(task, lambda: cb.weak_calibration_error(y, p), "one sort", lambda: np.sort(p), 3)
 
 
+def sketches() -> Iterator[Ratio]:
+    """Compare Sketch.update, in numpy and compiled, with summing, and merging with adding."""
+    from calibrant.sketches import compiled
+
+    y, p = data(10**7)
+
+    def update() -> cb.Sketch:
+        return cb.Sketch().update(y, p)
+
+    at_hand, compiled.is_worth_while = compiled.is_worth_while, lambda *_: False
+    try:
+        yield ratio("Sketch.update, numpy, n = 1e+07", update, "summing both arrays", summing(y, p))
+    finally:
+        compiled.is_worth_while = at_hand
+    update()
+    yield ratio("Sketch.update, compiled, n = 1e+07", update, "summing both arrays", summing(y, p))
+    many = [cb.Sketch().update(y[i::1000], p[i::1000]) for i in range(100)]
+    tables = [one.table.moments for one in many]
+    yield ratio("sum of 100 sketches", lambda: sum(many), "adding their tables", lambda: sum(tables))
+
+
 def memory() -> str:
     """Measure what smooth_ece needs beyond its input at ten million rows."""
     y, p = data(10**7)
@@ -132,7 +153,8 @@ def memory() -> str:
 
 def main() -> None:
     """Run everything and print one line a comparison."""
-    for group in (import_time, binned, classwise, smooth, cumulative, logit_smoothed, distance):
+    groups = (import_time, binned, classwise, smooth, cumulative, logit_smoothed, distance)
+    for group in (*groups, sketches):
         for line in group():
             print(line, flush=True)
     print(memory())

@@ -17,6 +17,7 @@ from calibrant.arrays import AnyArray, is_real
 from calibrant.errors import CalibrantError
 
 # A softmax in float32 can end a few units in the last place above 1 (or, after 1 - p, below 0).
+_BLOCK_ROWS = 1 << 16
 _ROUNDING_EXCESS = 1e-5
 # Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
 ROW_SUM_TOLERANCE = 0.05
@@ -81,7 +82,7 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
 
 def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
     """Refuse values outside [0, 1], saying whether they look like percentages or logits."""
-    low, high = p.min(), p.max()
+    low, high = _extremes(p)
     if low >= 0 and high <= 1:
         return
     check_finite(p, name)
@@ -147,7 +148,10 @@ def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
 
 def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
     """Refuse numeric outcomes outside [0, 1], saying what they look like instead."""
-    if y.dtype.kind == "b" or (y.min() >= 0 and y.max() <= 1):
+    if y.dtype.kind == "b":
+        return
+    low, high = _extremes(y)
+    if low >= 0 and high <= 1:
         return
     check_finite(y, name)
     labels = np.unique(y)
@@ -193,6 +197,15 @@ def two_labels_sentence(labels: npt.ArrayLike, name: str) -> str:
         f"{name} has the labels {first!r} and {second!r}: say which one y_prob speaks of, "
         f"e.g. pos_label={second!r}"
     )
+
+
+def _extremes(array: AnyArray) -> tuple[Any, Any]:
+    """Return the least and the greatest number; nan if there is any."""
+    # A block at a time, long arrays are fetched from memory once instead of twice.
+    starts = range(0, len(array), _BLOCK_ROWS)
+    blocks = [array[start : start + _BLOCK_ROWS] for start in starts]
+    lows, highs = zip(*((block.min(), block.max()) for block in blocks), strict=True)
+    return (lows[0], highs[0]) if len(blocks) == 1 else (np.min(lows), np.max(highs))
 
 
 def _all_zero_or_one(values: AnyArray) -> bool:

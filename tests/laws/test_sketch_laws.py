@@ -21,7 +21,10 @@ def split_rows(draw):
         "hundredths": rng.integers(0, 101, n) / 100,
         "ends": rng.beta(0.05, 0.05, n),
     }[kind]
-    y = rng.random(n) if draw(st.booleans()) else (rng.random(n) < p).astype(float)
+    y = (rng.random(n) < p).astype(float)
+    if draw(st.booleans()):
+        # Some soft labels among hard ones, so that parts may have none.
+        y = np.where(rng.random(n) < 0.2, rng.random(n), y)
     w = rng.random(n) + 0.1 if draw(st.booleans()) else None
     part = rng.integers(0, draw(st.integers(1, 7)), n)
     return y, p, w, part, rng
@@ -39,7 +42,6 @@ def test_any_split_and_order_is_one_pass(rows, scale):
     merged = sum(parts)
     assert merged.allclose(whole)
     assert np.array_equal(merged.table.rows, whole.table.rows)
-    assert np.array_equal(merged.table.counts, whole.table.counts)
 
 
 @given(split_rows())

@@ -29,12 +29,16 @@ def add_rows(
         if counted is not None:
             return table + counted
     sample = Sample.read(y, p, sample_weight=sample_weight)
-    deposit = Deposit(cells, table)
-    add = deposit.weigh if sample.is_weighted or sample.is_soft else deposit.count
-    for block in sample.blocks():
-        add(*block)
     table.is_weighted |= sample.is_weighted
-    table.is_soft |= sample.is_soft
+    deposit = Deposit(cells, table)
+    for p, y, w in sample.blocks():
+        # Of all numbers from 0 to 1, only these two are their own squares.
+        is_soft = not np.array_equal(y * y, y)
+        table.is_soft |= is_soft
+        if w is None and not is_soft:
+            deposit.count(p, y)
+        else:
+            deposit.weigh(p, y, np.ones(len(p)) if w is None else w)
     return table
 
 
@@ -46,7 +50,7 @@ class Deposit:
         self._cell = self._offset = self._share = np.empty(0)
         self._place, self._powers = np.empty(0, np.intp), np.empty(0, np.complex128)
 
-    def count(self, p: FloatArray, y: FloatArray, _: FloatArray | None) -> None:
+    def count(self, p: FloatArray, y: FloatArray) -> None:
         """Add rows of weight 1 and outcome 0 or 1."""
         cell, place, powers, share = self._locate(p)
         np.multiply(y, self._cells.size, out=share)
@@ -55,9 +59,8 @@ class Deposit:
         np.add.at(self._table.counts.reshape(-1), place, 1)
         np.add.at(self._table.offsets.reshape(-1), place, powers)
 
-    def weigh(self, p: FloatArray, y: FloatArray, w: FloatArray | None) -> None:
+    def weigh(self, p: FloatArray, y: FloatArray, w: FloatArray) -> None:
         """Add rows of any weights and outcomes, each partly under either outcome."""
-        w = np.ones(len(p)) if w is None else w
         cell, place, powers, share = self._locate(p)
         np.copyto(place, cell, casting="unsafe")
         weighed = self._table.weighing()

@@ -1,0 +1,1 @@
+"""Calibration measures in the shape that other libraries expect, one module a library."""

@@ -1,0 +1,136 @@
+"""The three metrics: what each one measures of the sketch that is their state."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from calibrant import checks
+from calibrant.errors import CalibrantError
+from calibrant.integrations.torch.sketch_metric import SketchMetric
+from calibrant.measures.binned import ece
+from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.smooth import smooth_ece
+from calibrant.sketches.state import Sketch
+
+
+class SmoothCalibrationError(SketchMetric):
+    """The smooth calibration error, smECE, of all batches; 0 is perfect.
+
+    Parameters
+    ----------
+    task, num_classes, from_logits, ignore_index, validate_args, n_cells, **kwargs
+        As in :class:`SketchMetric`.
+    bandwidth
+        As in :func:`calibrant.smooth_ece`, whose value for all rows is given to within 1e-6 where
+        it is at least 0.01.
+
+    Examples
+    --------
+    >>> import torch
+    >>> metric = SmoothCalibrationError()
+    >>> metric.update(torch.tensor([0.25, 0.5]), torch.tensor([0, 1]))
+    >>> metric.update(torch.tensor([0.75, 1.0]), torch.tensor([1, 1]))
+    >>> round(float(metric.compute()), 6)
+    0.171062
+    """
+
+    plot_upper_bound = 1.0
+
+    def __init__(
+        self,
+        task: Literal["binary", "multiclass"] = "binary",
+        *,
+        bandwidth: float | None = None,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(task, **kwargs)
+        if bandwidth is not None:
+            checks.check_positive(bandwidth, "bandwidth")
+        self.bandwidth = bandwidth
+
+    def _measure(self, sketch: Sketch) -> float:
+        return smooth_ece(sketch, bandwidth=self.bandwidth)
+
+
+class BinnedCalibrationError(SketchMetric):
+    """The expected calibration error, ECE, of all batches in uniform bins; 0 is perfect.
+
+    Parameters
+    ----------
+    task, num_classes, from_logits, ignore_index, validate_args, n_cells, **kwargs
+        As in :class:`SketchMetric`.
+    n_bins
+        The number of bins, which must divide `n_cells`.
+    norm
+        "l1" mean, "l2" root mean square or "max" over bins.
+
+    Notes
+    -----
+    Exactly :func:`calibrant.ece` of all rows: p = 1 belongs to the last bin, scores on an edge to
+    the bin above it, and float16 predictions are counted as the numbers that they are.
+
+    Examples
+    --------
+    >>> import torch
+    >>> metric = BinnedCalibrationError(n_bins=10)
+    >>> metric(torch.tensor([0.75, 1.0]), torch.tensor([1, 0]))
+    tensor(0.6250, dtype=torch.float64)
+    """
+
+    plot_upper_bound = 1.0
+
+    def __init__(
+        self,
+        task: Literal["binary", "multiclass"] = "binary",
+        *,
+        n_bins: int = 15,
+        norm: Literal["l1", "l2", "max"] = "l1",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(task, **kwargs)
+        checks.check_choice(norm, "norm", ("l1", "l2", "max"))
+        if self._cells.n_cells % checks.as_count(n_bins, "n_bins"):
+            raise CalibrantError(f"n_bins must divide n_cells={self._cells.n_cells}; got {n_bins}")
+        self.n_bins = n_bins
+        self.norm = norm
+
+    def _measure(self, sketch: Sketch) -> float:
+        return ece(sketch, n_bins=self.n_bins, norm=self.norm)
+
+
+class CumulativeCalibrationError(SketchMetric):
+    """The cumulative calibration error, ECCE, of all batches; 0 is perfect.
+
+    Parameters
+    ----------
+    task, num_classes, from_logits, ignore_index, validate_args, n_cells, **kwargs
+        As in :class:`SketchMetric`.
+    statistic
+        "max": :func:`calibrant.ecce_mad`. "range": :func:`calibrant.ecce_r`.
+    normalize
+        Divide by sigma_n, the noise of calibrated predictions.
+
+    Examples
+    --------
+    >>> import torch
+    >>> metric = CumulativeCalibrationError(statistic="range")
+    >>> metric(torch.tensor([0.5, 0.625, 0.75, 0.75]), torch.tensor([0, 1, 1, 1]))
+    tensor(0.2188, dtype=torch.float64)
+    """
+
+    def __init__(
+        self,
+        task: Literal["binary", "multiclass"] = "binary",
+        *,
+        statistic: Literal["max", "range"] = "max",
+        normalize: bool = False,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(task, **kwargs)
+        checks.check_choice(statistic, "statistic", ("max", "range"))
+        self.statistic = statistic
+        self.normalize = normalize
+
+    def _measure(self, sketch: Sketch) -> float:
+        measure = ecce_mad if self.statistic == "max" else ecce_r
+        return measure(sketch, normalize=self.normalize)
