@@ -137,7 +137,9 @@ def sketches() -> Iterator[Ratio]:
     yield ratio("Sketch.update, compiled, n = 1e+07", update, "summing both arrays", summing(y, p))
     many = [cb.Sketch().update(y[i::1000], p[i::1000]) for i in range(100)]
     tables = [one.table.moments for one in many]
-    yield ratio("sum of 100 sketches", lambda: sum(many), "adding their tables", lambda: sum(tables))
+    yield ratio(
+        "sum of 100 sketches", lambda: sum(many), "adding their tables", lambda: sum(tables)
+    )
 
 
 def memory() -> str:

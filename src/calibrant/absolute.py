@@ -31,12 +31,14 @@ _NEAREST = _NODES[1:5, None]
 # Takes six values to the coefficients of P, lowest degree first, about the third of them.
 _POLYNOMIAL = np.linalg.inv(np.vander(_NODES.astype(np.float64), increasing=True))
 _END_TERM = np.array([0, 1 / 12, 0, -1 / 120, 0, 1 / 252]) @ _POLYNOMIAL
-_POWERS = np.arange(len(_NODES))[:, None]
-# To twice the integral of P, but for a factor u; to P; to P'; and to E_j and half the value at j.
-_TWICE_INTEGRAL = 2 * _POLYNOMIAL / (_POWERS + 1)
-_DERIVATIVE = np.roll(_POWERS * _POLYNOMIAL, -1, axis=0)
-_TAYLOR = np.stack((_TWICE_INTEGRAL, _POLYNOMIAL, _DERIVATIVE))
-_TWICE_BEFORE = 2 * _END_TERM + (_NODES == 0)
+# From six values to coefficients of powers of u: of what a zero at u lacks, of P and of P'.
+_POWERS = np.arange(len(_NODES) + 1)[:, None]
+_LACKING = np.vstack(
+    (2 * _END_TERM + (_NODES == 0), -2 * _POLYNOMIAL / np.arange(1, len(_NODES) + 1)[:, None])
+)
+_VALUE = np.vstack((_POLYNOMIAL, np.zeros(len(_NODES))))
+_SLOPE = np.roll(_POWERS * _VALUE, -1, axis=0)
+_SERIES = np.stack((_LACKING, _VALUE, _SLOPE))
 # Values beyond either end of a grid by the polynomial through the six values there.
 _BEYOND = np.vander(np.arange(6.0, 6 + RIGHT), 6, increasing=True) @ np.linalg.inv(
     np.vander(np.arange(6.0), increasing=True)
@@ -54,6 +56,22 @@ def even_mean(f: FloatArray) -> tuple[FloatArray, FloatArray]:
     n_cells = f.shape[-1] // 2
     padded = np.concatenate((f[..., -LEFT:], f[..., : n_cells + 1 + RIGHT]), axis=-1)
     return _mean(padded)
+
+
+def rough_even_mean(f: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return the same for one function to three digits or more, in half the time.
+
+    Zeros are those of straight lines between the grid points.
+    """
+    n_cells = f.shape[-1] // 2
+    negative = f[: n_cells + 1] < 0
+    place = np.flatnonzero(negative[1:] != negative[:-1])
+    left, right = np.abs(f[place]), np.abs(f[place + 1])
+    rise = left + right
+    lacking = rise / 6 - left * right / rise
+    # Over a whole period the mean is by itself the trapezoidal sum.
+    total = np.abs(f).sum() / 2 + lacking.sum()
+    return total / n_cells, rise.sum() * n_cells
 
 
 def mean(f: FloatArray) -> FloatArray:
@@ -76,8 +94,8 @@ def _mean(padded: FloatArray) -> tuple[FloatArray, FloatArray]:
     place, u, slope = _zeros(rows, size)
     stencil = rows.reshape(-1)[_NODES[:, None] + place]
     sign = np.sign(slope)
-    integral, value, slope = np.add.reduce((_TAYLOR @ stencil) * u**_POWERS, axis=1)
-    lacking = sign * (_TWICE_BEFORE @ stencil - u * integral)
+    lacking, value, slope = np.add.reduce((_SERIES @ stencil) * u**_POWERS, axis=1)
+    lacking *= sign
     lacking += value * value / (np.abs(slope) + np.abs(value) + _TINY)
     row = place // width
     total = np.add.reduce(size, axis=1) - 0.5 * (size[:, 0] + size[:, -1])
@@ -122,10 +140,10 @@ def _dips(rows: FloatArray, place: _Cells) -> _Zeros:
     least = _ROUNDING * np.abs(rows).max(axis=1)[place // rows.shape[1]]
     turns = np.abs(bend) > np.maximum(2 * np.abs(right - left), least)
     place, bend, stencil = place[turns], bend[turns], stencil[:, turns]
-    taylor = _TAYLOR @ stencil
+    series = _SERIES @ stencil
     u = np.full(len(place), 0.5)
     for _ in range(_VERTEX_STEPS):
-        _, value, slope = np.add.reduce(taylor * u**_POWERS, axis=1)
+        _, value, slope = np.add.reduce(series * u**_POWERS, axis=1)
         u = np.clip(u - slope / bend, 0.0, 1.0)
     depth = -value / bend
     below = (depth > 0) & (stencil[LEFT] * bend > 0)

@@ -201,11 +201,13 @@ def two_labels_sentence(labels: npt.ArrayLike, name: str) -> str:
 
 def _extremes(array: AnyArray) -> tuple[Any, Any]:
     """Return the least and the greatest number; nan if there is any."""
+    if len(array) <= _BLOCK_ROWS:
+        return array.min(), array.max()
     # A block at a time, long arrays are fetched from memory once instead of twice.
     starts = range(0, len(array), _BLOCK_ROWS)
     blocks = [array[start : start + _BLOCK_ROWS] for start in starts]
     lows, highs = zip(*((block.min(), block.max()) for block in blocks), strict=True)
-    return (lows[0], highs[0]) if len(blocks) == 1 else (np.min(lows), np.max(highs))
+    return np.min(lows), np.max(highs)
 
 
 def _all_zero_or_one(values: AnyArray) -> bool:

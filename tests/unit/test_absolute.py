@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import absolute, cosine
+from calibrant.fixed_point import fixed_point
 
 
 def fine_mean(f, n=400_000):
@@ -104,3 +105,21 @@ def test_derivative_with_respect_to_the_scale(scale):
     step = 1e-5 * scale
     above, below = (cosine.abs_integral(a, scale + sign * step)[0] for sign in (1, -1))
     assert derivative == pytest.approx(float(above - below) / (2 * step), rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rough_mean_is_near(seed):
+    rng = np.random.default_rng(seed)
+    f = np.fft.irfft(rng.normal(size=9) / 2.0 ** np.arange(9), 400)
+    rough, exact = absolute.rough_even_mean(f), absolute.even_mean(f)
+    assert rough[0] == pytest.approx(float(exact[0]), rel=1e-3)
+    assert rough[1] == pytest.approx(float(exact[1]), rel=0.02)
+
+
+def test_rough_look_next_to_the_answer_does_not_shut_it_out():
+    def norm(s):
+        return 0.3 - 0.5 * s, -0.5
+
+    for error in (1e-4, -1e-4):
+        found = fixed_point(norm, lambda s, e=error: (0.3 - 0.5 * s + e, -0.5), 0.01, 0.2 + error)
+        assert found == pytest.approx(0.2, abs=1e-14)

@@ -10,6 +10,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant import checks, cosine
+from calibrant.absolute import even_mean, rough_even_mean
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.fixed_point import fixed_point
@@ -76,9 +77,9 @@ class Residuals:
         lowest = max(noise, self.finest)
         while True:
             a = self.spectrum(lowest / self.length)
-            norm = partial(self._norm, a)
+            norm, rough = partial(self._norm, a), partial(self._norm, a, mean=rough_even_mean)
             # smECE is rarely much larger than the mean residual a_0 and what noise there is.
-            found = fixed_point(norm, lowest, guess=abs(float(a[0])) + self.beyond + noise)
+            found = fixed_point(norm, rough, lowest, guess=abs(float(a[0])) + self.beyond + noise)
             if found is not None:
                 return found
             # smECE is at most what it would be if nothing were smoothed into anything else, and
@@ -92,9 +93,11 @@ class Residuals:
                 return norm(self.finest)[0]
             lowest = max(min(lowest, most) / _REFINEMENT, self.finest)
 
-    def _norm(self, a: FloatArray, bandwidth: float) -> tuple[float, float]:
+    def _norm(
+        self, a: FloatArray, bandwidth: float, mean: cosine.AbsMean = even_mean
+    ) -> tuple[float, float]:
         """Return smECE at a scale and its derivative."""
-        integral, slope = cosine.abs_integral(a, bandwidth / self.length)
+        integral, slope = cosine.abs_integral(a, bandwidth / self.length, mean)
         return self.beyond + float(integral), float(slope) / self.length
 
     def _unsmoothed(self) -> float:
