@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-import tempfile
+import secrets
+import stat
 from pathlib import Path
 
 
@@ -12,23 +13,18 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
     target = Path(path)
     # A link keeps pointing where it did: what it points to is replaced.
     target = target.resolve() if target.is_symlink() else target
-    handle, draft = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".draft")
+    draft = target.with_name(f".draft-{secrets.token_hex(8)}")
+    handle = os.open(
+        draft, os.O_CREAT | os.O_EXCL | os.O_WRONLY | getattr(os, "O_BINARY", 0), 0o666
+    )
     try:
         with os.fdopen(handle, "wb") as file:
             file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        Path(draft).chmod(_mode(target))
-        Path(draft).replace(target)
+        if target.exists():
+            draft.chmod(stat.S_IMODE(target.stat().st_mode))
+        draft.replace(target)
     except BaseException:
-        Path(draft).unlink(missing_ok=True)
+        draft.unlink(missing_ok=True)
         raise
-
-
-def _mode(target: Path) -> int:
-    """Return the permissions to give: those of the file replaced, or of any new file."""
-    if target.exists():
-        return target.stat().st_mode & 0o7777
-    mask = os.umask(0)
-    os.umask(mask)
-    return 0o666 & ~mask

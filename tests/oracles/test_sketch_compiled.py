@@ -47,11 +47,16 @@ def test_same_as_numpy(kind, p_dtype, y_dtype, monkeypatch):
     expected = in_numpy(y, p)
     monkeypatch.setattr(compiled, "_WORTH_CALLING", 1)
     monkeypatch.setattr(compiled, "_WORTH_LOADING", 1)
-    called = []
+    counted = []
     count = compiled.count
-    monkeypatch.setattr(compiled, "count", lambda *rows: called.append(1) or count(*rows))
+
+    def counting(*rows):
+        counted.append(count(*rows))
+        return counted[-1]
+
+    monkeypatch.setattr(compiled, "count", counting)
     assert cb.Sketch().update(y, p).allclose(expected)
-    assert called
+    assert counted[0] is not None
 
 
 @pytest.mark.usefixtures("always_compiled")
@@ -93,10 +98,12 @@ def test_labels_that_are_not_0_or_1():
 
 
 def test_small_data_never_load_numba(monkeypatch):
-    monkeypatch.delitem(sys.modules, "numba")
-    y, p = some_rows("continuous")
-    assert not compiled.is_worth_while(cb.Sketch().cells, y, p)
+    y, p = some_rows("continuous", 1 << 16)
+    assert compiled.is_worth_while(cb.Sketch().cells, y, p)
     assert not compiled.is_worth_while(cb.Sketch(scale="logit").cells, y, p)
+    assert not compiled.is_worth_while(cb.Sketch().cells, y[:3000], p[:3000])
+    monkeypatch.delitem(sys.modules, "numba")
+    assert not compiled.is_worth_while(cb.Sketch().cells, y, p)
 
 
 def test_nowhere_to_keep_compiled_code(monkeypatch):

@@ -91,11 +91,13 @@ class DensityError:
         bound = float(shape * lacking)
         if not isinstance(self.bandwidth, str):
             return bound
-        # Quartiles and deviation are each known to within a cell, which moves the bandwidth; where
-        # quartiles share a cell, nothing is known of their distance.
-        if _spreads(problem)[1] <= 2 * problem.cell_width:
-            return 1.0
+        # Quartiles and deviation are each known to within a cell, which moves the bandwidth. Where
+        # quartiles share a cell, nothing is known of their distance; where the rule asks for less
+        # than cells resolve, the bandwidth is not the rows' own.
         moved = 0.9 * 2 * problem.cell_width * problem.n ** (-1 / 5)
+        is_finer = silverman(problem) - moved <= _finest(problem, self.kernel, 1.0)
+        if is_finer or _spreads(problem)[1] <= 2 * problem.cell_width:
+            return 1.0
         # A kernel whose bandwidth h grows by d changes by at most `widening` d / h in L1.
         return bound + 2 * self.kernel.widening * float(moved / (width - moved))
 

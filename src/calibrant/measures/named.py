@@ -98,4 +98,6 @@ def error_bound(sketch: Sketch, measure: str = "smooth_ece", **options: Any) -> 
             f"error_bound is about sketches; got {type(sketch).__name__}: rows have no such error"
         )
     problem = one_problem(sketch, None, None, None, None, None)
-    return read_measure(measure, options).error_bound(problem)
+    asked = read_measure(measure, options)
+    asked(problem)  # refuses what a sketch cannot answer
+    return asked.error_bound(problem)

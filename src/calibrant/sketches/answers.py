@@ -242,8 +242,7 @@ class OnLogits(_Known):
 
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with room for noise of scale `tails` around them."""
-        n_cells = self.sketch.n_cells
-        width = 2 * LOGIT_REACH / n_cells
+        width = self.sketch.cells.width
         room = int(np.ceil(TAILS * tails / width))
         reach = LOGIT_REACH + room * width
 
@@ -253,7 +252,9 @@ class OnLogits(_Known):
             return cosine.coefficients(moments, min(cosine.n_modes(scale), moments.shape[-1]))
 
         def error(scale: float, quantity: Quantity) -> float:
-            return self._smoothing_error(scale / width, quantity) + self._unplaced + _ROUNDING
+            return (
+                self._smoothing_error(scale / width, quantity) + self._unplaced(scale) + _ROUNDING
+            )
 
         return Line(-reach, reach, spectrum, self._ends, _FINEST_CELLS * width, error)
 
@@ -268,14 +269,15 @@ class OnLogits(_Known):
         """The weight of each outcome in the four outer cells."""
         return self._table.weight[:, self.sketch.n_cells :]
 
-    @property
-    def _unplaced(self) -> float:
+    def _unplaced(self, scale: float) -> float:
         """How much it may matter that rows in the outer cells are not quite at infinity."""
         zero, one = self._outer
         surprises = one[BELOW] + zero[ABOVE]
         rest = one[ABOVE] + zero[BELOW]
-        # A surprise may cancel against residuals nearby or may not; others hardly have a residual.
-        return float(2 * surprises + np.exp(-LOGIT_REACH / 2) * rest) / self.weight
+        # A surprise may cancel against residuals nearby or may not. The others' predictions are
+        # at most exp(-20), and at most exp(scale^2 / 2 - 20) on average over the noise.
+        moved = np.exp(min(scale**2 / 2 - LOGIT_REACH, 0.0))
+        return float(2 * surprises + moved * rest) / self.weight
 
 
 def problem_of(sketch: Sketch) -> Problem:

@@ -36,7 +36,7 @@ LOGIT_REACH = 20.0
 AT_ZERO, BELOW, ABOVE, AT_ONE = range(4)
 N_OUTER = 4
 # p * N is rounded once: offsets this near to a half are looked at again.
-_NEAR_EDGE = 0.5 - 1e-8
+NEAR_EDGE = 0.5 - 1e-8
 
 
 class Cells(Protocol):
@@ -51,6 +51,10 @@ class Cells(Protocol):
     @property
     def size(self) -> int:
         """How many cells there are, the outer ones included."""
+
+    @property
+    def width(self) -> float:
+        """The width of an inner cell."""
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
         """Write down the cell of each score, a whole number, and its offset from the centre."""
@@ -71,6 +75,11 @@ class ProbabilityCells:
         """How many cells there are."""
         return self.n_cells
 
+    @property
+    def width(self) -> float:
+        """The width of a cell."""
+        return 1 / self.n_cells
+
     @cached_property
     def _bins(self) -> UniformBins:
         return UniformBins.of(self.n_cells)
@@ -81,8 +90,8 @@ class ProbabilityCells:
         np.floor(offset, out=cell)
         offset -= cell
         offset -= 0.5
-        if offset.max() > _NEAR_EDGE or offset.min() < -_NEAR_EDGE:
-            near = np.flatnonzero(np.abs(offset) > _NEAR_EDGE)
+        if offset.max() > NEAR_EDGE or offset.min() < -NEAR_EDGE:
+            near = np.flatnonzero(np.abs(offset) > NEAR_EDGE)
             cell[near] = self._bins.index(p[near])
             offset[near] = p[near] * self.n_cells - cell[near] - 0.5
 

@@ -6,7 +6,6 @@ finds wrong, the pass in numpy looks at again and says in words.
 
 from __future__ import annotations
 
-import os
 import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -16,17 +15,18 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import AnyArray
-from calibrant.sketches.cells import Cells
-from calibrant.sketches.table import CellTable
+from calibrant.arrays import AnyArray, IntArray
+from calibrant.sketches.cells import NEAR_EDGE, Cells
+from calibrant.sketches.table import Offsets
 
 # Below this many rows the pass in numpy is as fast, or faster than loading the compiled code.
 _WORTH_CALLING = 1 << 15
 _WORTH_LOADING = 1 << 23
 # Enough rows to be worth a core of its own.
 _LEAST_SHARE = 1 << 18
+# Bytes for the tables of all cores.
+_MOST_SCRATCH = 1 << 26
 _STRETCH = 256
-_NEAR_EDGE = 0.5 - 1e-8
 # Numbers kept for a cell: for each outcome the count, the sums of d and d^2, and none.
 _ENTRY = 8
 
@@ -47,9 +47,9 @@ def is_worth_while(cells: Cells, y: AnyArray, p: AnyArray) -> bool:
     )
 
 
-def count(cells: Cells, y: AnyArray, p: AnyArray) -> CellTable | None:
-    """Return the table of these rows, or None where any is not 0/1 with p in [0, 1]."""
-    cores = max(1, min(os.cpu_count() or 1, len(p) // _LEAST_SHARE))
+def count(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
+    """Return counts and offsets of these rows, or None where any is not 0/1 with p in [0, 1]."""
+    cores = _cores(cells.size, len(p))
     cuts = [len(p) * i // cores for i in range(cores + 1)]
     # What is added to together lies together in memory: the count, the sums of d and d^2.
     sums = np.zeros((cores, cells.size * _ENTRY))
@@ -64,7 +64,15 @@ def count(cells: Cells, y: AnyArray, p: AnyArray) -> CellTable | None:
     if not sound:
         return None
     number, first, second, _ = sums.sum(axis=0).reshape(cells.size, 2, 4).T
-    return CellTable(number.astype(np.int64), first + 1j * second)
+    return number.astype(np.int64), first + 1j * second
+
+
+def _cores(size: int, n_rows: int) -> int:
+    """Return how many cores to use: no more than this process may, rows are worth, or fit."""
+    import numba
+
+    fit = _MOST_SCRATCH // (size * _ENTRY * 8)
+    return max(1, min(int(numba.get_num_threads()), n_rows // _LEAST_SHARE, fit))
 
 
 def _count_rows(p: Any, y: Any, n_cells: Any, sums: Any) -> bool:  # noqa: C901 - compiled whole
@@ -83,14 +91,14 @@ def _count_rows(p: Any, y: Any, n_cells: Any, sums: Any) -> bool:  # noqa: C901 
             k = np.int32(x * n_cells)
             offset = x * n_cells - np.float64(k) - 0.5
             sound &= (x >= 0) & (x <= 1) & ((y[i] == 0) | (y[i] == 1))
-            on_edge |= abs(offset) > _NEAR_EDGE
+            on_edge |= abs(offset) > NEAR_EDGE
             places[i - start] = np.uint32(8 * k + 4 * np.int32(y[i]))
             offsets[i - start] = offset
         if not sound:
             return False
         if on_edge:
             for i in range(start, stop):
-                if abs(offsets[i - start]) > _NEAR_EDGE:
+                if abs(offsets[i - start]) > NEAR_EDGE:
                     x = np.float64(p[i])
                     k = np.int32(x * n_cells)
                     # So near to an edge the product may be on its wrong side.

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import FloatArray, as_array
+from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.problem import Index
 from calibrant.sample import Sample
 from calibrant.sketches import compiled
@@ -15,20 +15,20 @@ from calibrant.sketches.table import CellTable, Offsets
 
 
 def add_rows(
-    cells: Cells, table: CellTable, y_true: Any, y_prob: Any, sample_weight: Any
-) -> CellTable:
-    """Return the table with rows added: the same, changed, or a new one.
-
-    Rows are checked before any is added.
-    """
+    cells: Cells, table: CellTable, y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any
+) -> None:
+    """Add rows to a table; they are checked before any is added."""
     y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
-    if y.shape == p.shape == (0,):
-        return table
-    if sample_weight is None and compiled.is_worth_while(cells, y, p):
+    if y.size == p.size == 0 and sample_weight is None:
+        return
+    if sample_weight is pos_label is None and compiled.is_worth_while(cells, y, p):
         counted = compiled.count(cells, y, p)
         if counted is not None:
-            return table + counted
-    sample = Sample.read(y, p, sample_weight=sample_weight)
+            table.add_counts(*counted)
+            return
+    if sample_weight is not None and _weighs_nothing(as_array(sample_weight, "sample_weight"), p):
+        return
+    sample = Sample.read(y, p, sample_weight=sample_weight, pos_label=pos_label)
     table.is_weighted |= sample.is_weighted
     deposit = Deposit(cells, table)
     for p, y, w in sample.blocks():
@@ -39,7 +39,11 @@ def add_rows(
             deposit.count(p, y)
         else:
             deposit.weigh(p, y, np.ones(len(p)) if w is None else w)
-    return table
+
+
+def _weighs_nothing(w: AnyArray, p: AnyArray) -> bool:
+    """Tell whether all weights are 0, as those of a batch in a stream may well be."""
+    return w.shape == p.shape and w.dtype.kind in "buif" and not w.any()
 
 
 class Deposit:

@@ -24,14 +24,16 @@ import numpy as np
 from calibrant.arrays import AnyArray
 from calibrant.errors import SketchError
 from calibrant.sketches.cells import MOST_CELLS, Cells, make_cells
-from calibrant.sketches.table import CellTable, Weighed
+from calibrant.sketches.table import MOST_ROWS, CellTable, Weighed
 
 _MAGIC = b"calibrnt"
 _VERSION = 1
 _HEADER = struct.Struct("<8sHBBIId")
+HEADER_SIZE = _HEADER.size
 _DIGEST = 16
 _WEIGHED, _IS_WEIGHTED, _IS_SOFT = 1, 2, 4
-_MOST_ROWS = 2**53
+# Bytes of a filled cell: its index, counts and offsets; and what the weighed part adds.
+_COUNTED_SIZE, _WEIGHED_SIZE = 4 + 2 * 8 + 4 * 8, 8 + 2 * 8 + 8
 
 
 def to_bytes(cells: Cells, table: CellTable) -> bytes:
@@ -62,8 +64,6 @@ def from_bytes(data: bytes) -> tuple[Cells, CellTable]:
     """Return the sketch that bytes hold, or refuse them in one sentence."""
     content = _checked(data)
     _, _, scale, flags, n_cells, n_filled, true_squared = _HEADER.unpack_from(content)
-    if scale > 1 or not 1 <= n_cells <= MOST_CELLS or flags > 7:
-        raise SketchError("sketch bytes make no sense: impossible scale, cells or flags")
     cells = make_cells(n_cells, ("probability", "logit")[scale])
     reader = _Reader(content, n_filled)
     filled = reader.take("<u4").astype(np.intp)
@@ -79,8 +79,8 @@ def from_bytes(data: bytes) -> tuple[Cells, CellTable]:
         weighed.weight[:, filled] = reader.take("<f8", 2)
         weighed.squares[filled] = reader.take("<f8")
         weighed.true_squared = true_squared
-    reader.finish()
-    _check_plausible(table)
+    if not (_is_plausible(table) and (flags & _WEIGHED or true_squared == 0 == flags)):
+        raise SketchError("sketch bytes make no sense: no rows could have given these numbers")
     return cells, table
 
 
@@ -92,51 +92,62 @@ class _Reader:
 
     def take(self, dtype: str, n_rows: int = 1) -> AnyArray:
         size = self._n_filled * n_rows * np.dtype(dtype).itemsize
-        if self._at + size > len(self._content):
-            raise SketchError("sketch bytes are cut short: they hold fewer cells than they say")
         array = np.frombuffer(self._content, dtype, self._n_filled * n_rows, self._at)
         self._at += size
         return array.reshape(n_rows, -1)[0] if n_rows == 1 else array.reshape(n_rows, -1)
 
-    def finish(self) -> None:
-        if self._at != len(self._content):
-            raise SketchError("sketch bytes make no sense: there are more than they say")
 
-
-def _checked(data: bytes) -> bytes:
-    """Return the bytes without their checksum, or say why they are no sketch."""
-    data = bytes(data)
-    if not data.startswith(_MAGIC):
-        raise SketchError(f"not a sketch: its first bytes are {data[:8]!r}, not {_MAGIC!r}")
-    if len(data) < _HEADER.size + _DIGEST:
-        raise SketchError(f"sketch bytes are cut short: only {len(data)} of them")
-    version = _HEADER.unpack_from(data)[1]
+def check_header(header: bytes, size: int) -> None:
+    """Refuse what does not begin like a sketch, or is not of the size that it says."""
+    if not header.startswith(_MAGIC):
+        raise SketchError(f"not a sketch: its first bytes are {header[:8]!r}, not {_MAGIC!r}")
+    if len(header) < HEADER_SIZE:
+        raise SketchError(f"sketch bytes are cut short: only {size} of them")
+    _, version, scale, flags, n_cells, n_filled, _ = _HEADER.unpack(header)
     if version > _VERSION:
         raise SketchError(
             f"sketch bytes are of version {version}, newer than this calibrant reads "
             f"({_VERSION}): upgrade calibrant"
         )
+    if version < 1 or scale > 1 or not 1 <= n_cells <= MOST_CELLS or flags > 7:
+        raise SketchError("sketch bytes make no sense: impossible version, scale, cells or flags")
+    cell_size = _COUNTED_SIZE + (_WEIGHED_SIZE if flags & _WEIGHED else 0)
+    due = HEADER_SIZE + n_filled * cell_size + _DIGEST
+    if size != due:
+        what = "cut short" if size < due else "damaged"
+        raise SketchError(f"sketch bytes are {what}: {size} of them where {due} are due")
+
+
+def _checked(data: bytes) -> bytes:
+    """Return the bytes without their checksum, or say why they are no sketch."""
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise SketchError(f"a sketch is read from bytes; got {type(data).__name__}")
+    data = bytes(data)
+    check_header(data[:HEADER_SIZE], len(data))
     content, checksum = data[:-_DIGEST], data[-_DIGEST:]
     if _checksum(content) != checksum:
         raise SketchError("sketch bytes are damaged: their checksum does not match")
     return content
 
 
-def _check_plausible(table: CellTable) -> None:
-    """Refuse numbers that no rows could have given, whoever made the checksum."""
-    weight, squares = table.weight, table.squares
-    room = weight * (0.5 + 1e-6)
-    sound = (
-        np.isfinite(table.true_squared)
-        and bool(np.all(table.counts >= 0) and np.all(table.rows >= 0))
-        and bool(np.all(np.isfinite(weight)) and np.all(weight >= 0))
-        and bool(np.all(np.isfinite(squares)) and np.all(squares >= 0))
-        and bool(np.all(np.abs(table.offsets.real) <= room))
-        and bool(np.all((table.offsets.imag >= 0) & (table.offsets.imag <= room / 2)))
-        and float(table.rows.sum(dtype=np.float64)) <= _MOST_ROWS
+def _is_plausible(table: CellTable) -> bool:
+    """Tell whether rows could have given these numbers, whoever made the checksum."""
+    weighed = table.weighed or Weighed.empty(table.size)
+    parts = (table.counts, weighed.rows, weighed.weight, weighed.squares)
+    if not all(bool(np.all(np.isfinite(part) & (part >= 0))) for part in parts):
+        return False
+    rows = float(table.counts.sum(dtype=np.float64) + weighed.rows.sum(dtype=np.float64))
+    mass = weighed.weight.sum(axis=0)
+    room = table.weight * (0.5 + 1e-6)
+    first, second = table.offsets.real, table.offsets.imag
+    return (
+        rows <= MOST_ROWS
+        and bool(np.all((weighed.rows > 0) == (mass > 0)))
+        and bool(np.all((weighed.squares > 0) <= (mass > 0)))
+        and bool(np.all(np.abs(first) <= room))
+        and bool(np.all((second >= 0) & (second <= room / 2)))
+        and 0 <= weighed.true_squared <= float(weighed.weight[1].sum()) * (1 + 1e-6)
     )
-    if not sound:
-        raise SketchError("sketch bytes make no sense: no rows could have given these numbers")
 
 
 def _checksum(content: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import os
 from pathlib import Path
 from typing import Any, Self
@@ -11,13 +12,10 @@ from calibrant.errors import SketchError
 from calibrant.files import write_atomically
 from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS, Cells, Scale, make_cells
 from calibrant.sketches.deposit import add_rows
-from calibrant.sketches.format import from_bytes, to_bytes
-from calibrant.sketches.table import CellTable
+from calibrant.sketches.format import HEADER_SIZE, check_header, from_bytes, to_bytes
+from calibrant.sketches.table import MOST_ROWS, CellTable
 
 __all__ = ["Sketch"]
-
-# Whole numbers up to here are exact in a double.
-_MOST_ROWS = 2**53
 
 
 class Sketch:
@@ -43,6 +41,12 @@ class Sketch:
         -20 to 20, for :func:`calibrant.logit_smoothed_ece` and the logit scale of
         :func:`calibrant.smooth_ece`, with four more cells for what lies outside.
 
+    Notes
+    -----
+    Equality is of state, bit for bit; the last bits of sums depend on batches, cores and whether
+    numba is at hand, so that the same rows are better compared with :meth:`allclose`. One sketch
+    is not for several threads at once: give each its own, and add them.
+
     Examples
     --------
     >>> monday = Sketch().update([0, 1], [0.25, 0.75])
@@ -50,7 +54,7 @@ class Sketch:
     >>> week = monday + tuesday
     >>> week.n
     3
-    >>> week == sum([tuesday, monday])
+    >>> week.allclose(sum([tuesday, monday]))
     True
     """
 
@@ -65,31 +69,42 @@ class Sketch:
     @classmethod
     def of_table(cls, cells: Cells, table: CellTable) -> Self:
         """Return a sketch that holds a table, which it takes over."""
-        made = cls(cells.n_cells, cells.scale)
-        made._table = _with_room(table)
+        if table.size != cells.size:
+            raise SketchError(f"a table of {table.size} cells does not fit {cells.size} of them")
+        made = cls.__new__(cls)
+        made._cells, made._table = cells, _with_room(table)
         return made
 
-    def update(self, y_true: Any, y_prob: Any, sample_weight: Any = None) -> Self:
+    def update(
+        self, y_true: Any, y_prob: Any, sample_weight: Any = None, *, pos_label: Any = None
+    ) -> Self:
         """Take in rows.
 
         Parameters
         ----------
         y_true
-            Outcomes: 0/1, bool or soft labels in [0, 1].
+            Outcomes: 0/1, bool, soft labels in [0, 1], or two labels with `pos_label`.
         y_prob
             Predicted probabilities, shape (n,).
         sample_weight
             Non-negative weights; a row of weight 0 counts for nothing.
+        pos_label
+            The label that `y_prob` speaks of, where the two labels are not 0 and 1.
 
         Returns
         -------
         Sketch
             Itself. Where rows are refused, none of them has been taken in.
         """
-        self._table = add_rows(self._cells, self._table, y_true, y_prob, sample_weight)
+        if isinstance(y_true, Sketch):
+            raise SketchError("sketches are merged with +: update takes rows")
+        add_rows(self._cells, self._table, y_true, y_prob, sample_weight, pos_label)
         return self
 
     def __add__(self, other: object) -> Sketch:
+        # sum() starts from 0, and so do the sums of parts that have no rows.
+        if isinstance(other, int) and other == 0:
+            return copy.copy(self)
         if not isinstance(other, Sketch):
             return NotImplemented
         if self._cells != other._cells:
@@ -99,11 +114,17 @@ class Sketch:
             )
         return Sketch.of_table(self._cells, self._table + other._table)
 
-    def __radd__(self, other: object) -> Sketch:
-        # sum() starts from 0.
-        if not isinstance(other, int) or other != 0:
-            return NotImplemented
-        return Sketch(self.n_cells, self.scale) + self
+    __radd__ = __add__
+
+    def __copy__(self) -> Sketch:
+        return Sketch.of_table(self._cells, self._table.copy())
+
+    def __deepcopy__(self, memo: object) -> Sketch:
+        return copy.copy(self)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        # Between processes it travels as the bytes that it has in files.
+        return Sketch.from_bytes, (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Sketch):
@@ -116,8 +137,11 @@ class Sketch:
         """Tell whether two sketches hold the same rows, up to rounding of their sums.
 
         Counts must be equal; sums may differ by `rtol` of the weight in their cell, as they do
-        when the same rows were merged in another order.
+        when the same rows were merged in another order. Rows given weights of 1 are not the same
+        as rows given none.
         """
+        if not isinstance(other, Sketch):
+            raise SketchError(f"a sketch is compared with a sketch; got {type(other).__name__}")
         return self._cells == other._cells and self._table.close(other._table, rtol)
 
     @property
@@ -167,7 +191,11 @@ class Sketch:
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a sketch from a file; a damaged or foreign one raises SketchError."""
         try:
-            return cls.from_bytes(Path(path).read_bytes())
+            with Path(path).open("rb") as file:
+                # Only what begins like a sketch and has its size is read to the end.
+                check_header(file.read(HEADER_SIZE), os.fstat(file.fileno()).st_size)
+                file.seek(0)
+                return cls.from_bytes(file.read())
         except SketchError as problem:
             raise SketchError(f"{path}: {problem}") from None
 
@@ -180,6 +208,6 @@ class Sketch:
 
 def _with_room(table: CellTable) -> CellTable:
     """Return the table unless its counts are no longer exact."""
-    if table.n > _MOST_ROWS:
+    if table.n > MOST_ROWS:
         raise SketchError(f"a sketch counts up to 2^53 rows exactly; this would make {table.n}")
     return table

@@ -10,6 +10,9 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray, IntArray
 
+# Whole numbers up to here are exact in a double.
+MOST_ROWS = 2**53
+
 # Sums of w d and w d^2 as real and imaginary part: numpy scatters a complex number in hardly more
 # time than a real one.
 Offsets = npt.NDArray[np.complex128]
@@ -125,6 +128,15 @@ class CellTable:
             self.weighed = Weighed.empty(self.size)
         return self.weighed
 
+    def add_counts(self, counts: IntArray, offsets: Offsets) -> None:
+        """Add rows of weight 1 and outcome 0 or 1."""
+        self.counts += counts
+        self.offsets += offsets
+
+    def copy(self) -> CellTable:
+        """Return a table of its own with the same numbers."""
+        return self + CellTable.empty(self.size)
+
     def __add__(self, other: CellTable) -> CellTable:
         parts = [part for part in (self.weighed, other.weighed) if part is not None]
         return CellTable(
@@ -158,4 +170,5 @@ class CellTable:
             np.all(np.abs(self.weight - other.weight) <= room)
             and np.all(np.abs(self.offsets - other.offsets) <= room)
             and np.allclose(self.squares, other.squares, rtol=rtol, atol=0)
+            and abs(self.true_squared - other.true_squared) <= room.sum()
         )

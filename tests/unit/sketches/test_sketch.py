@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import copy
+import pickle
+
 import numpy as np
 import pytest
 
@@ -119,6 +122,12 @@ def test_different_cells_do_not_merge():
         cb.Sketch(100) + cb.Sketch(100, scale="logit")
 
 
+def test_nothing_is_added_by_0():
+    sketch = cb.Sketch(10).update([1], [0.5])
+    assert sketch + 0 == 0 + sketch == sketch
+    assert sum([sum([sketch]), sum([])]) == sketch
+
+
 @pytest.mark.parametrize("other", [1, None, "sketch", 0.5])
 def test_other_things_do_not_merge(other):
     with pytest.raises(TypeError):
@@ -134,6 +143,41 @@ def test_merging_shares_no_memory():
     a.update([0], [0.25], [1.0])
     b.update([0], [0.25])
     assert merged.to_bytes() == before
+
+
+def test_copies_are_their_own():
+    sketch = cb.Sketch(10).update([1, 0], [0.5, 0.25], [2.0, 1.0])
+    copies = [copy.copy(sketch), copy.deepcopy(sketch), pickle.loads(pickle.dumps(sketch))]
+    for one in copies:
+        assert one == sketch
+        one.update([1], [0.75])
+        assert one != sketch
+    assert sketch.n == 2
+
+
+def test_it_travels_light():
+    assert len(pickle.dumps(cb.Sketch().update([1], [0.5]))) < 400
+
+
+def test_labels_of_any_kind():
+    named = cb.Sketch().update(["no", "yes"], [0.25, 0.5], pos_label="yes")
+    assert named == cb.Sketch().update([0, 1], [0.25, 0.5])
+    with pytest.raises(SketchError, match="merged with"):
+        named.update(named, None)
+
+
+def test_batches_that_weigh_nothing():
+    sketch = cb.Sketch().update([0, 1], [0.25, 0.5], [0.0, 0.0])
+    assert sketch.n == 0
+    assert cb.Sketch().update(np.empty((0, 1)), np.empty((0, 1))).n == 0
+    with pytest.raises(CalibrantError, match="sample_weight"):
+        cb.Sketch().update([0], [0.5], [0.0, 0.0])
+
+
+def test_table_and_cells_must_fit():
+    a, b = cb.Sketch(10), cb.Sketch(20)
+    with pytest.raises(SketchError, match="does not fit"):
+        cb.Sketch.of_table(a.cells, b.table)
 
 
 def test_equality_is_of_state():
@@ -155,6 +199,21 @@ def test_allclose_sees_what_matters():
     assert not a.allclose(cb.Sketch().update([1, 1], [0.25, 0.75], [1.0, 0.3]))
     assert not a.allclose(cb.Sketch().update([0, 1], [0.25, 0.75]))
     assert not a.allclose(cb.Sketch(100))
+    with pytest.raises(SketchError, match="compared with a sketch"):
+        a.allclose(3)
+
+
+def test_what_differs_in_one_sum_alone_is_not_close():
+    def one(y, p, w=None):
+        return cb.Sketch(10).update(y, p, w)
+
+    for a, b in (
+        (one([1], [0.51]), one([1], [0.52])),
+        (one([1, 1], [0.5, 0.5], [1.0, 3.0]), one([1, 1], [0.5, 0.5], [2.0, 2.0])),
+        (one([0.5, 0.5], [0.5, 0.5]), one([0.25, 0.75], [0.5, 0.5])),
+    ):
+        assert a != b
+        assert not a.allclose(b)
 
 
 def test_counts_end_where_they_would_be_inexact():
