@@ -111,11 +111,7 @@ def _zeros(rows: FloatArray, size: FloatArray) -> _Zeros:
     flips = negative[:, 1:] != negative[:, :-1]
     place = _places(flips, width)
     before, left, right, after = rows.reshape(-1)[_NEAREST + place]
-    rise = right - left
-    u = -left / rise
-    # The chord's zero, mended for the bend of f.
-    u += (before - left - right + after) * u * (1 - u) / (4 * rise)
-    crossed = place, np.minimum(np.maximum(u, 0.0), 1.0), rise
+    crossed = place, *_parabola_zero(left, right, (before - left - right + after) / 4)
     # A parabola comes at most an eighth of its bend nearer to the axis than the nearer of two
     # grid points, whose neighbours then have six times its value or more between them.
     near = np.abs(f[:, :-2] + f[:, 2:]) > 5 * size[:, 1:-1]
@@ -129,6 +125,19 @@ def _zeros(rows: FloatArray, size: FloatArray) -> _Zeros:
         for pair in zip(crossed, _dips(rows, _places(cells & ~flips, width)), strict=True)
     )
     return place, u, slope
+
+
+def _parabola_zero(
+    left: FloatArray, right: FloatArray, bend: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Return the zero of left + (right - left) u - bend u (1 - u) in [0, 1], and the rise."""
+    rise = right - left
+    start = rise - bend
+    slope = np.copysign(np.sqrt(np.maximum(start * start - 4 * bend * left, 0.0)), rise)
+    # Of the two ways to write the root, the one that subtracts nothing of its own size.
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        u = np.where(start * slope >= 0, -2 * left / (start + slope), (slope - start) / (2 * bend))
+    return np.fmin(np.fmax(u, 0.0), 1.0), rise
 
 
 def _dips(rows: FloatArray, place: _Cells) -> _Zeros:

@@ -100,6 +100,10 @@ class Problem(Protocol):
         """Whether answers are those of the rows themselves, and every error below is 0."""
 
     @property
+    def sum_error(self) -> float:
+        """How far sums may be from those over the rows, over W, by rounding."""
+
+    @property
     def cell_width(self) -> float:
         """How far apart rows may be that are pooled into one step."""
 

@@ -180,6 +180,7 @@ class Sample:
     # Rows answer exactly.
     is_exact = True
     cell_width = 0.0
+    sum_error = 0.0
     walk_error = 0.0
     finest_scale = cosine.FINEST_SCALE
 

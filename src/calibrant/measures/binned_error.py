@@ -35,10 +35,6 @@ _COUNT_RULES: dict[str, CountRule] = {
 }
 
 
-# Sums over cells and over rows may differ by this much.
-_ROUNDING = 1e-12
-
-
 @dataclass(frozen=True)
 class Laid:
     """Bins laid out in a number that is given, or that a rule finds."""
@@ -130,10 +126,9 @@ class BinnedError:
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the error of the rows themselves: rounding alone."""
-        if problem.is_exact:
-            return 0.0
         # The root of a difference that is floored at 0 magnifies what rounding leaves of it.
-        return _ROUNDING**0.5 if self.debias and self.norm is Norm.L2 else _ROUNDING
+        is_root = self.debias and self.norm is Norm.L2
+        return problem.sum_error**0.5 if is_root else problem.sum_error
 
     def _debiased(self, problem: Problem, bins: Bins) -> float:
         """Take the expected effect of sampling noise out of each bin, then out of the sum."""

@@ -96,7 +96,8 @@ class DensityError:
         # than cells resolve, the bandwidth is not the rows' own.
         moved = 0.9 * 2 * problem.cell_width * problem.n ** (-1 / 5)
         is_finer = silverman(problem) - moved <= _finest(problem, self.kernel, 1.0)
-        if is_finer or _spreads(problem)[1] <= 2 * problem.cell_width:
+        # Within a cell, too, nothing is known of which weight comes first.
+        if is_finer or problem.is_weighted or _spreads(problem)[1] <= 2 * problem.cell_width:
             return 1.0
         # A kernel whose bandwidth h grows by d changes by at most `widening` d / h in L1.
         return bound + 2 * self.kernel.widening * float(moved / (width - moved))

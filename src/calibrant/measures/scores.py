@@ -21,9 +21,6 @@ from calibrant.results import ScoreDecomposition
 
 __all__ = ["brier_score", "log_score", "score_decomposition"]
 
-# Sums over cells and over rows may differ by this much.
-_ROUNDING = 1e-12
-
 # The loss of each row from its prediction and outcome (or its rows of them, one column a class).
 Loss = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -38,7 +35,7 @@ class BrierScore:
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the score of the rows themselves: rounding alone."""
-        return 0.0 if problem.is_exact else _ROUNDING
+        return 2 * problem.sum_error
 
 
 def brier_score(

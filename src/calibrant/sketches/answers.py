@@ -79,6 +79,13 @@ class _Known:
         """The least scale that is resolved."""
         return _FINEST_CELLS / self.sketch.n_cells
 
+    @cached_property
+    def sum_error(self) -> float:
+        """How far sums over cells may be from those over rows, over W, by rounding."""
+        # One row after another is added; offsets count for no more than a cell's width.
+        size = self.cell_width if self._table.weighed is None else 1.0
+        return 1e-12 + 2.0**-52 * size * float(self._table.rows.max())
+
     @property
     def atoms(self) -> Atoms:
         """Refused."""
@@ -152,9 +159,9 @@ class _Known:
 
     def _smoothing_error(self, cells_per_scale: float, quantity: Quantity) -> float:
         """Bound, over W, what a quantity lacks when smoothed at a scale of so many cells."""
-        p0, p1, _ = self._expansion
+        p0, _, _ = self._expansion
         zero, one = self._moments[2]
-        slope = float(p1.max())
+        slope = self.sketch.cells.steepest
         reach = 1 / cells_per_scale
         share = {"weight": zero + one, "true": one, "rows": zero + one}.get(quantity)
         if share is not None:
@@ -242,6 +249,10 @@ class OnLogits(_Known):
 
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with room for noise of scale `tails` around them."""
+        if tails > LOGIT_REACH:
+            raise SketchError(
+                f"a sketch smooths logits at scales up to {LOGIT_REACH:g}; got {tails:g}"
+            )
         width = self.sketch.cells.width
         room = int(np.ceil(TAILS * tails / width))
         reach = LOGIT_REACH + room * width

@@ -56,6 +56,10 @@ class Cells(Protocol):
     def width(self) -> float:
         """The width of an inner cell."""
 
+    @property
+    def steepest(self) -> float:
+        """The most that p changes over a cell."""
+
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
         """Write down the cell of each score, a whole number, and its offset from the centre."""
 
@@ -79,6 +83,11 @@ class ProbabilityCells:
     def width(self) -> float:
         """The width of a cell."""
         return 1 / self.n_cells
+
+    @property
+    def steepest(self) -> float:
+        """The most that p changes over a cell."""
+        return self.width
 
     @cached_property
     def _bins(self) -> UniformBins:
@@ -117,6 +126,11 @@ class LogitCells:
     def width(self) -> float:
         """The width of an inner cell, in logits."""
         return 2 * LOGIT_REACH / self.n_cells
+
+    @property
+    def steepest(self) -> float:
+        """The most that p changes over a cell: a quarter as much as its logit."""
+        return self.width / 4
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
         """Write down the cell of each score and its offset from the cell's centre."""
