@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import datasets
+from calibrant import cosine, datasets
 from tests.twins import smooth as twin
 
 
@@ -262,14 +262,14 @@ def test_first_guess_next_to_the_fixed_point():
     # The guess lies beside the answer here, where a rough look says nothing about the slope.
     y, p = [0, 1, 1, 1, 0, 0, 0, 0], [0.17, 0.23, 0.29, 0.45, 0.61, 0.83, 0.92, 0.95]
     w = [1, 1, 1, 8.50546896697256, 1, 1, 1, 1]
-    s = smooth_ece(y, p, sample_weight=w)
+    s = cb.smooth_ece(y, p, sample_weight=w)
     assert s == pytest.approx(0.2977136172, abs=1e-9)
-    assert smooth_ece(y, p, sample_weight=w, bandwidth=s) == pytest.approx(s, abs=1e-9)
+    assert cb.smooth_ece(y, p, sample_weight=w, bandwidth=s) == pytest.approx(s, abs=1e-9)
 
 
 def test_residuals_that_all_but_touch_zero():
     y, p, w = [0, 1, 0, 0], [0.46, 0.84, 0.89, 0.71], [1, 6.917237415489358, 1, 1]
-    assert smooth_ece(y, p, sample_weight=w, bandwidth=0.1) == pytest.approx(
+    assert cb.smooth_ece(y, p, sample_weight=w, bandwidth=0.1) == pytest.approx(
         0.09612007096, abs=1e-9
     )
 
@@ -278,6 +278,6 @@ def test_residuals_that_all_but_touch_zero():
 def test_scores_at_the_edges_of_cells(n):
     n_cells, _ = cosine.resolution(n, 1 / 128)
     score = np.array([0.3, 0.6]) // (1 / n_cells) / n_cells + np.array([1e-6, 1 - 1e-6]) / n_cells
-    few = smooth_ece([1.0, 0.0], score, bandwidth=1 / 128)
-    many = smooth_ece(np.repeat([1.0, 0.0], n // 2), np.repeat(score, n // 2), bandwidth=1 / 128)
+    few = cb.smooth_ece([1.0, 0.0], score, bandwidth=1 / 128)
+    many = cb.smooth_ece(np.repeat([1.0, 0.0], n // 2), np.repeat(score, n // 2), bandwidth=1 / 128)
     assert many == pytest.approx(few, abs=1e-9)
