@@ -48,8 +48,11 @@ def time_of(path: Path, n_rows: int) -> Ratio:
 
 def peak_of(path: Path) -> float:
     """Return the peak memory, in GiB, of a process that does nothing but sketch the file."""
-    code = f"from calibrant.sources.sketching import sketch; sketch({str(path)!r}, label='y', prob='p')"
-    subprocess.run([sys.executable, "-c", code], check=True)
+    code = (
+        "import sys; from calibrant.sources.sketching import sketch; "
+        "sketch(sys.argv[1], label='y', prob='p')"
+    )
+    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
     return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
 
 

@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
         TestResult,
     )
     from calibrant.sketches.state import Sketch
+    from calibrant.sources.sketching import sketch
 
 _ROOMS = {
     "curves.cumulative": (
@@ -101,6 +102,7 @@ _ROOMS = {
         "TestResult",
     ),
     "sketches.state": ("Sketch",),
+    "sources.sketching": ("sketch",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 _SUBMODULES = ("datasets", "inference")
@@ -141,6 +143,7 @@ __all__ = [
     "mce",
     "reliability_curve",
     "score_decomposition",
+    "sketch",
     "smooth_ece",
     "soft_label_ece",
     "spiegelhalter_test",

@@ -1,0 +1,134 @@
+"""Columns: which columns of a table hold outcomes, probabilities, weights and groups."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Literal, Self
+
+import narwhals.stable.v2 as nw
+
+from calibrant.errors import CalibrantError
+
+Role = Literal["prob", "label", "weight"]
+
+# How many names a sentence lists before it says "...".
+_MOST_NAMES = 12
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The names of the columns to read.
+
+    Attributes
+    ----------
+    label
+        Outcomes, or the classes of rows.
+    probs
+        One column of probabilities, or one a class.
+    classes
+        The label that each column of `probs` speaks of; none where outcomes are 0 or 1.
+    weight, by
+        Weights and groups, if any.
+    """
+
+    label: str
+    probs: tuple[str, ...]
+    classes: tuple[Any, ...] = ()
+    weight: str | None = None
+    by: str | None = None
+    is_multiclass: bool = False
+
+    @classmethod
+    def read(cls, label: Any, prob: Any, weight: Any, by: Any) -> Self:
+        """Return the columns that the arguments name."""
+        for name, role in ((label, "label"), (weight, "weight"), (by, "by")):
+            if not isinstance(name, str) and (name is not None or role == "label"):
+                raise CalibrantError(f"{role} must be the name of a column; got {name!r:.80}")
+        if isinstance(prob, str):
+            return cls(label, (prob,), (), weight, by)
+        if by is not None:
+            raise CalibrantError(
+                "by must be absent when prob names one column a class: each class is a group"
+            )
+        probs = tuple(prob.values()) if isinstance(prob, Mapping) else _listed(prob)
+        if len(probs) < 2 or not all(isinstance(name, str) for name in probs):
+            raise CalibrantError(
+                "prob must be the name of a column, or name at least two, one a class; "
+                f"got {prob!r:.80}"
+            )
+        if len(set(probs)) < len(probs):
+            raise CalibrantError(f"prob must name each column once; got {list(probs)!r:.80}")
+        classes = tuple(prob) if isinstance(prob, Mapping) else ()
+        return cls(label, probs, classes, weight, is_multiclass=True)
+
+    def named(self) -> Iterator[tuple[Role, str]]:
+        """Yield the columns that are checked row by row, with what they are."""
+        for name in self.probs:
+            yield "prob", name
+        yield "label", self.label
+        if self.weight is not None:
+            yield "weight", self.weight
+
+    @property
+    def names(self) -> list[str]:
+        """All columns, each once."""
+        every = [name for _, name in self.named()] + ([] if self.by is None else [self.by])
+        return list(dict.fromkeys(every))
+
+    def bound(self, schema: Mapping[str, Any]) -> Columns:
+        """Return the columns with their classes known, once a table is seen to have them all."""
+        for name in self.names:
+            if name not in schema:
+                raise CalibrantError(f"there is no column {name!r}; {_inventory(schema)}")
+        for role, name in self.named():
+            if role != "label" or not self.is_multiclass:
+                _check_numbers(schema[name], role, name)
+        return replace(self, classes=self._classes(schema[self.label]))
+
+    def _classes(self, dtype: Any) -> tuple[Any, ...]:
+        """Return the label of each column: as given, numbers, or the names of the columns."""
+        if not self.is_multiclass:
+            return ()
+        is_number = dtype.is_numeric()
+        if not is_number and dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Object):
+            raise CalibrantError(
+                f"label column {self.label!r} must hold the names or numbers of classes; it holds "
+                f"{dtype}"
+            )
+        if not self.classes:
+            return tuple(range(len(self.probs))) if is_number else self.probs
+        kind = (int, float) if is_number else str
+        if dtype != nw.Object and not all(isinstance(name, kind) for name in self.classes):
+            raise CalibrantError(
+                f"prob must be keyed by the values of label column {self.label!r}, which holds "
+                f"{'numbers' if is_number else 'text'}; got {self.classes[0]!r}"
+            )
+        return self.classes
+
+
+def quoted(name: str) -> str:
+    """Return the name of a column as SQL writes it, whatever is in it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _listed(prob: Any) -> tuple[Any, ...]:
+    return tuple(prob) if isinstance(prob, Sequence) else ()
+
+
+def _inventory(schema: Mapping[str, Any]) -> str:
+    """Say which columns there are, and what a lone strange one may mean."""
+    names = [repr(name) for name in schema]
+    listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
+    if len(names) == 1 and any(mark in names[0] for mark in (",", ";", "|", "\\t")):
+        return f"the only column is {listed}: do all rows have the same number of fields?"
+    return f"the columns are {listed}"
+
+
+def _check_numbers(dtype: Any, role: Role, name: str) -> None:
+    # Columns of objects may hold numbers: they are looked at row by row.
+    if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
+        hint = " (pass one column a class as prob for class names)" if role == "label" else ""
+        raise CalibrantError(
+            f"{role} column {name!r} must hold numbers; it holds {dtype}: convert it first{hint}"
+        )

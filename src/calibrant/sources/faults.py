@@ -1,0 +1,191 @@
+"""Faults: the rows that a source cannot count, how many, and the sentence said about them.
+
+Every checked column has two rules, in order: a row must have a value, and the value must be in
+range. A row is counted under the first rule that it breaks.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, NamedTuple
+
+import narwhals.stable.v2 as nw
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.arrays import AnyArray
+from calibrant.errors import CalibrantError
+from calibrant.sources.columns import Columns, Role
+
+Kind = Literal["missing", "outside"]
+OnInvalid = Literal["raise", "drop"]
+Mask = npt.NDArray[np.bool_]
+
+_LARGEST = float(np.finfo(np.float64).max)
+# A softmax in float32 can end a few units in the last place above 1.
+_ROUNDING_EXCESS = 1e-5
+
+
+class Rule(NamedTuple):
+    """What a column must satisfy."""
+
+    role: Role
+    column: str
+    kind: Kind
+    classes: tuple[Any, ...] = ()
+
+    @property
+    def top(self) -> float:
+        """The largest number allowed."""
+        return _LARGEST if self.role == "weight" or self.classes else 1.0
+
+    @property
+    def fault(self) -> str:
+        """What is the matter with rows that break the rule, in a few words."""
+        if self.kind == "missing":
+            return f"null or nan in {self.column!r}"
+        if self.classes:
+            return f"an unknown class in {self.column!r}"
+        limits = "not finite or negative" if self.role == "weight" else "outside [0, 1]"
+        return f"{self.column!r} {limits}"
+
+
+class Example(NamedTuple):
+    """A row that breaks a rule, and its place in words where that is known: "at index 3"."""
+
+    value: Any
+    place: str = ""
+
+
+def rules_of(columns: Columns) -> list[Rule]:
+    """List the rules of a table, in the order in which they are looked at."""
+    return [
+        Rule(role, name, kind, columns.classes if role == "label" else ())
+        for role, name in columns.named()
+        for kind in ("missing", "outside")
+    ]
+
+
+def broken_in_engine(rule: Rule, name: str) -> nw.Expr:
+    """Return the expression that is true where column `name` breaks a rule, never null.
+
+    Engines disagree on whether nan is more than 1, and on whether null is; here it matters in
+    neither case, as such rows break the rule before.
+    """
+    value = nw.col(name)
+    if rule.classes:
+        known = value.is_in(list(rule.classes))
+        return value.is_null() if rule.kind == "missing" else ~value.is_null() & ~known
+    if rule.kind == "missing":
+        return value.is_null() | value.is_nan()
+    return ~value.is_null() & ((value < 0) | (value > rule.top))
+
+
+def is_sound(values: AnyArray, top: float) -> bool:
+    """Tell, in two reductions, whether all values are numbers from 0 to `top`."""
+    return len(values) == 0 or bool(values.min() >= 0 and values.max() <= top)
+
+
+def broken_in_memory(rule: Rule, values: AnyArray) -> Mask:
+    """Return which values break a rule; a missing value is nan."""
+    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
+    if rule.kind == "missing":
+        return missing
+    return np.asarray(~missing & ((values < 0) | (values > rule.top)))
+
+
+@dataclass
+class Faults:
+    """What is wrong in a source, as far as it has been read."""
+
+    rules: Sequence[Rule]
+    counts: Counter[int] = field(default_factory=Counter)
+    examples: dict[int, Example] = field(default_factory=dict)
+
+    def add(self, code: int, count: int, example: Example | None = None) -> None:
+        """Note that `count` more rows break rule `code`."""
+        if count:
+            self.counts[code] += count
+            if example is not None:
+                self.examples.setdefault(code, example)
+
+    def merge(self, other: Faults, place: str) -> None:
+        """Note what was found wrong somewhere else."""
+        for code, count in other.counts.items():
+            example = other.examples.get(code)
+            self.add(code, count, example and example._replace(place=place))
+
+    @property
+    def total(self) -> int:
+        """How many rows cannot be counted."""
+        return self.counts.total()
+
+    @property
+    def first(self) -> int:
+        """The first rule that is broken."""
+        return min(self.counts)
+
+    def refuse(self) -> None:
+        """Raise if any row breaks a rule."""
+        if self.total:
+            raise CalibrantError(self._sentence(self.first))
+
+    def warn(self, n_kept: int, stacklevel: int) -> None:
+        """Tell how many rows were left out, if any."""
+        if self.total:
+            parts = [
+                f"{self.counts[code]} with {self.rules[code].fault}" for code in sorted(self.counts)
+            ]
+            warnings.warn(
+                f"{_rows(self.total)} of {self.total + n_kept} left out: {', '.join(parts)}",
+                UserWarning,
+                stacklevel=stacklevel + 1,
+            )
+
+    def _sentence(self, code: int) -> str:
+        rule, count = self.rules[code], self.counts[code]
+        example = self.examples.get(code, Example(None))
+        place = f" {example.place}" if example.place else ""
+        others = self.total - count
+        also = f", and {_rows(others)} with other faults" if others else ""
+        if rule.kind == "missing":
+            must, got = "must have a value in every row", f"got null or nan{place}"
+            number = _rows(count)
+        else:
+            must, got = _range(rule), f"got {example.value!r}{place}"
+            number = f"{_rows(count)} out of range"
+        return (
+            f"{rule.role} column {rule.column!r} {must}; {got} ({number}{also}): "
+            f"{_hint(rule, example.value)}, or leave such rows out with on_invalid='drop'"
+        )
+
+
+def _range(rule: Rule) -> str:
+    if rule.classes:
+        listed = ", ".join(repr(name) for name in rule.classes[:6])
+        return f"must hold one of the classes {listed}{', ...' if len(rule.classes) > 6 else ''}"
+    return "must be finite and not negative" if rule.role == "weight" else "must lie in [0, 1]"
+
+
+def _hint(rule: Rule, value: Any) -> str:
+    """Say what may have happened."""
+    if rule.kind == "missing":
+        return "fill them"
+    if rule.classes:
+        return "key prob by the values of the label column"
+    if rule.role == "weight":
+        return "a weight says how much a row counts"
+    if rule.role == "label":
+        return "outcomes are 0 or 1, or soft in between"
+    if -_ROUNDING_EXCESS <= value <= 1 + _ROUNDING_EXCESS:
+        return "this looks like rounding, so clip it if you agree"
+    if value < 0:
+        return "turn logits or scores into probabilities first"
+    return "divide by 100 if they are percentages" if value <= 100 else "are they probabilities?"
+
+
+def _rows(count: int) -> str:
+    return f"{count} row{'s' if count > 1 else ''}"

@@ -1,0 +1,171 @@
+"""sketch: a table or files of any size, read once and kept as a sketch."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Any, overload
+
+import narwhals.stable.v2 as nw
+from narwhals import Expr
+from narwhals.exceptions import NarwhalsError
+
+from calibrant import checks
+from calibrant.errors import CalibrantError
+from calibrant.sketches.cells import DEFAULT_CELLS
+from calibrant.sketches.state import Sketch
+from calibrant.sources.columns import Columns
+from calibrant.sources.faults import Faults, OnInvalid
+from calibrant.sources.groups import in_order
+from calibrant.sources.pushdown import sketch_in_engine
+from calibrant.sources.tally import Tally
+
+__all__ = ["sketch"]
+
+# Class-wise work takes one sketch a class: a thousand of these are 120 MB.
+CLASSWISE_CELLS = 2520
+
+Found = tuple[dict[Any, Sketch], Faults]
+
+
+@overload
+def sketch(
+    source: Any,
+    *,
+    label: str,
+    prob: str,
+    weight: str | None = None,
+    by: None = None,
+    where: Expr | None = None,
+    on_invalid: OnInvalid = "raise",
+    n_cells: int | None = None,
+) -> Sketch: ...
+@overload
+def sketch(
+    source: Any,
+    *,
+    label: str,
+    prob: str | Sequence[str] | Mapping[Any, str],
+    weight: str | None = None,
+    by: str | None = None,
+    where: Expr | None = None,
+    on_invalid: OnInvalid = "raise",
+    n_cells: int | None = None,
+) -> Sketch | dict[Any, Sketch]: ...
+def sketch(
+    source: Any,
+    *,
+    label: str,
+    prob: str | Sequence[str] | Mapping[Any, str],
+    weight: str | None = None,
+    by: str | None = None,
+    where: Expr | None = None,
+    on_invalid: OnInvalid = "raise",
+    n_cells: int | None = None,
+) -> Sketch | dict[Any, Sketch]:
+    """Read a table or files of any size, once, and keep what calibration needs to know.
+
+    Tables in memory and files are read in stretches; lazy tables are added up by the engine that
+    holds them, and only cells come back. Counts are the same whatever the engine, and sums agree
+    to rounding.
+
+    Parameters
+    ----------
+    source
+        A path or a glob of CSV, TSV, Parquet or JSON lines files, plain, ``.gz`` or ``.zst``
+        (needs the extra ``files``); or a table: pandas, polars (lazy, too), pyarrow, a DuckDB
+        relation, PySpark, Dask, Ibis.
+    label
+        The column of outcomes: 0/1, bool or soft labels in [0, 1]; with several columns in `prob`,
+        the class of each row.
+    prob
+        The column of probabilities, such as that of the positive class or the confidence in the
+        predicted one (then `label` tells whether that was correct). For class-wise sketches, one
+        column a class: as a mapping from the values of `label` to columns, or as a list, where the
+        values of `label` are the numbers 0, 1, ... of the columns or their names.
+    weight
+        The column of non-negative weights; a row of weight 0 counts for nothing.
+    by
+        The column whose values make groups, each with a sketch of its own. Take fewer cells for
+        many groups: a sketch of 50 400 is 2.4 MB.
+    where
+        A narwhals expression that tells which rows to read, such as
+        ``narwhals.col("country") == "FR"``.
+    on_invalid
+        What to do about rows with a null, a nan or a value out of range: "raise" refuses them all
+        in one sentence, "drop" leaves them out and warns how many there were.
+    n_cells
+        How many cells each sketch has: 50 400 unless told otherwise, 2520 for class-wise sketches.
+
+    Returns
+    -------
+    Sketch or dict
+        A sketch; a dictionary of them by group with `by`, null being the group None; or one by
+        class with several columns in `prob`.
+
+    Notes
+    -----
+    One pass over the data, in memory that does not grow with it; class-wise sketches of lazy tables
+    take a pass a class, over the columns of that class. Whether the probabilities of a row sum to 1
+    is not looked at. Files are read in the order of their names, each by its own header.
+
+    Examples
+    --------
+    >>> import polars
+    >>> table = polars.DataFrame({"p": [0.1, 0.8, 0.7], "y": [0, 1, 1], "site": ["a", "a", "b"]})
+    >>> sketch(table, label="y", prob="p")
+    Sketch(n=3, weight=3, 50400 cells on the probability scale)
+    >>> sketch(table.lazy(), label="y", prob="p", by="site")["a"].n
+    2
+    """
+    checks.check_choice(on_invalid, "on_invalid", ("raise", "drop"))
+    columns = Columns.read(label, prob, weight, by)
+    if n_cells is None:
+        n_cells = CLASSWISE_CELLS if columns.is_multiclass else DEFAULT_CELLS
+    n_cells = Sketch(n_cells).n_cells  # refuses what cannot be
+    _check_where(where)
+    try:
+        sketches, faults = _read(source, columns, where, n_cells)
+    except NarwhalsError as problem:
+        reason = str(problem).partition("\n")[0]
+        raise CalibrantError(f"source cannot be read as asked: {reason}") from problem
+    if on_invalid == "raise":
+        faults.refuse()
+    n = sum(one.n for one in sketches.values()) // (len(columns.probs) or 1)
+    faults.warn(n, stacklevel=2)
+    if n == 0:
+        left = " left by where" * (where is not None) + " that can be counted" * bool(faults.total)
+        raise CalibrantError(f"source must have at least one row{left}; it has none")
+    if columns.by is None and not columns.is_multiclass:
+        return sketches[None]
+    return sketches if columns.is_multiclass else in_order(sketches)
+
+
+def _read(source: Any, columns: Columns, where: Expr | None, n_cells: int) -> Found:
+    if isinstance(source, str | os.PathLike):
+        from calibrant.sources.files import sketch_files
+
+        return sketch_files(source, columns, where, n_cells)
+    frame = nw.from_native(source, pass_through=True)
+    if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
+        raise CalibrantError(
+            "source must be a path, a glob or a table of pandas, polars, pyarrow, DuckDB, PySpark, "
+            f"Dask or Ibis; got {type(source).__name__}"
+        )
+    columns = columns.bound(frame.collect_schema())
+    if where is not None:
+        frame = frame.filter(where)
+    if isinstance(frame, nw.LazyFrame):
+        return sketch_in_engine(frame, columns, n_cells)
+    tally = Tally(columns, n_cells)
+    tally.begin(" of the rows kept by where" * (where is not None))
+    tally.take(frame)
+    return tally.sketches, tally.faults
+
+
+def _check_where(where: object) -> None:
+    if where is not None and not isinstance(where, Expr):
+        raise CalibrantError(
+            "where must be a narwhals expression such as narwhals.col('country') == 'FR'; "
+            f"got {where!r:.80}"
+        )

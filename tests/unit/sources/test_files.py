@@ -1,0 +1,329 @@
+"""Files: the formats that are read, and what hostile ones are told."""
+
+import gzip
+import re
+import sys
+import warnings
+
+import narwhals as nw
+import numpy as np
+import pytest
+
+from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.sketches.state import Sketch
+from calibrant.sources import files
+from calibrant.sources.sketching import sketch
+
+duckdb = pytest.importorskip("duckdb")
+
+GOOD = b"p,y\n0.5,1\n0.25,0\n"
+EXPECTED = Sketch().update([1, 0], [0.5, 0.25])
+
+
+@pytest.fixture(params=["streamed", "pushed down"])
+def way(request, monkeypatch):
+    """Read files both ways: as rows by way of pyarrow, and without pyarrow as cells."""
+    if request.param == "streamed":
+        pytest.importorskip("pyarrow")
+    else:
+        monkeypatch.setattr(files, "find_spec", lambda name: None)
+
+
+@pytest.fixture
+def at(tmp_path):
+    """Return a function that writes a file and names it."""
+
+    def write(name, content):
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+        return path
+
+    return write
+
+
+def refusal(source, **options):
+    """Return the sentence with which a source is refused."""
+    with pytest.raises(CalibrantError) as caught:
+        sketch(source, **{"label": "y", "prob": "p", **options})
+    sentence = str(caught.value)
+    assert "\n" not in sentence
+    assert len(sentence) < 420
+    return sentence
+
+
+# Formats.
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("plain.csv", GOOD),
+        ("upper.CSV", GOOD),
+        ("text.txt", GOOD),
+        ("bom.csv", b"\xef\xbb\xbf" + GOOD),
+        ("crlf.csv", GOOD.replace(b"\n", b"\r\n")),
+        ("no_last_newline.csv", GOOD.rstrip()),
+        ("quoted.csv", b'"p","y"\n"0.5","1"\n"0.25","0"\n'),
+        ("semicolons.csv", GOOD.replace(b",", b";")),
+        ("bools.csv", b"p,y\n0.5,true\n0.25,false\n"),
+        ("decimals.csv", b"p,y\n.5,1.0\n2.5e-1,0.0\n"),
+        ("tabs.tsv", GOOD.replace(b",", b"\t")),
+        ("lines.jsonl", b'{"p": 0.5, "y": 1}\n{"y": 0, "p": 0.25}\n'),
+        ("lines.ndjson", b'{"p": 0.5, "y": true}\n{"y": false, "p": 0.25}\n'),
+        ("array.json", b'[{"p": 0.5, "y": 1}, {"p": 0.25, "y": 0}]'),
+        ("a [1] *.csv", GOOD),
+        ("it's; DROP TABLE.csv", GOOD),
+    ],
+)
+def test_what_can_be_read(way, at, name, content):
+    assert sketch(at(name, content), label="y", prob="p") == EXPECTED
+    if not name.startswith("bom"):  # a compressed byte order mark is beyond DuckDB
+        zipped = at(name + ".gz", gzip.compress(content))
+        assert sketch(str(zipped), label="y", prob="p") == EXPECTED
+
+
+@pytest.mark.parametrize("ending", ["parquet", "pq", "csv.zst", "jsonl.zst"])
+def test_what_duckdb_writes(way, tmp_path, ending):
+    path = tmp_path / f"rows.{ending}"
+    form = {"pq": "parquet", "csv.zst": "csv", "jsonl.zst": "json"}.get(ending, ending)
+    rows = "(SELECT * FROM (VALUES (0.5::FLOAT, true), (0.25, false)) AS t(p, y))"
+    duckdb.connect().execute(f"COPY {rows} TO '{path}' (FORMAT {form})")
+    assert sketch(path, label="y", prob="p") == EXPECTED
+
+
+@pytest.mark.parametrize("kind", ["DECIMAL(9, 4)", "FLOAT", "DOUBLE"])
+def test_numbers_of_parquet(way, tmp_path, kind):
+    path = tmp_path / "rows.parquet"
+    duckdb.connect().execute(
+        f"COPY (SELECT (i / 100)::{kind} AS p, (i % 2)::HUGEINT AS y FROM range(101) t(i)) "
+        f"TO '{path}'"
+    )
+    i = np.arange(101)
+    p = (i / 100).astype(np.float32 if kind == "FLOAT" else np.float64)
+    made = sketch(path, label="y", prob="p", n_cells=100)
+    assert made.allclose(Sketch(100).update(i % 2, p))
+
+
+# DuckDB judges a text file by its first 20 480 rows.
+
+
+@pytest.mark.parametrize("column", ["p", "y", "w"])
+def test_decimals_after_many_whole_numbers_are_not_rounded(way, at, column):
+    late = ",".join("0.25" if name == column else "1" for name in "pyw").encode()
+    path = at("late.csv", b"p,y,w\n" + b"1,1,1\n" * 30_000 + late + b"\n")
+    columns = {name: np.ones(30_001) for name in "pyw"}
+    columns[column][-1] = 0.25
+    made = sketch(path, label="y", prob="p", weight="w")
+    assert made.allclose(Sketch().update(columns["y"], columns["p"], columns["w"]))
+
+
+def test_late_decimals_of_json_and_of_groups_are_not_rounded(way, at):
+    early, late = b'{"p": 1, "y": 1, "g": 1}\n', b'{"p": 0.25, "y": 1, "g": 1.5}\n'
+    path = at("late.jsonl", early * 30_000 + late)
+    made = sketch(path, label="y", prob="p", by="g")
+    assert list(made) == [1, 1.5]
+    assert made[1.5] == Sketch().update([1], [0.25])
+
+
+@pytest.mark.parametrize("line", [b"oops,1", b"0.5,1,3", b"0.5", b"# note,1", b'"0.5,1'])
+def test_late_trouble_is_told_with_its_line(way, at, line):
+    path = at("late.csv", b"p,y\n" + b"0.5,1\n" * 30_000 + line + b"\n")
+    assert re.search(r"late\.csv cannot be read as CSV: .*Line: 30002", refusal(path))
+
+
+# Several files.
+
+
+def test_a_glob_reads_each_file_by_its_own_header(way, at, tmp_path):
+    at("1.csv", b"p,y\n1,1\n")
+    at("2.csv", b"y,p,more\n1,0.25,x\n")
+    at("3.csv", b"p,y\n")
+    at("deep/4.csv", b"y;p\n0;0.5\n")
+    made = sketch(tmp_path / "**" / "*.csv", label="y", prob="p")
+    assert made == Sketch().update([1, 1, 0], [1, 0.25, 0.5])
+    assert sketch(f"{tmp_path}/?.csv", label="y", prob="p").n == 2
+
+
+def test_a_file_named_like_a_glob_is_one_file(way, at):
+    at("xy.csv", GOOD)
+    assert sketch(at("x*.csv", b"p,y\n0.75,1\n"), label="y", prob="p").n == 1
+
+
+def test_types_of_parquet_files_may_differ(way, tmp_path):
+    connection = duckdb.connect()
+    connection.execute(f"COPY (SELECT 1 AS p, 1 AS y) TO '{tmp_path}/1.parquet'")
+    connection.execute(f"COPY (SELECT true AS y, 0.25 AS p) TO '{tmp_path}/2.parquet'")
+    made = sketch(f"{tmp_path}/*.parquet", label="y", prob="p")
+    assert made == Sketch().update([1, 1], [1, 0.25])
+
+
+def test_folders_named_after_groups(way, tmp_path):
+    connection = duckdb.connect()
+    rows = "SELECT i / 4 AS p, i % 2 AS y, 'v' || (i % 2) AS model FROM range(4) t(i)"
+    connection.execute(f"COPY ({rows}) TO '{tmp_path}/out' (FORMAT parquet, PARTITION_BY (model))")
+    made = sketch(f"{tmp_path}/out/*/*.parquet", label="y", prob="p", by="model")
+    assert made == {
+        "v0": Sketch().update([0, 0], [0, 0.5]),
+        "v1": Sketch().update([1, 1], [0.25, 0.75]),
+    }
+
+
+def test_groups_add_up_over_files(way, at, tmp_path):
+    at("1.csv", b"p,y,g\n0.5,1,a\n0.25,0,b\n")
+    at("2.csv", b"p,y,g\n0.75,1,a\n")
+    made = sketch(f"{tmp_path}/*.csv", label="y", prob="p", by="g")
+    assert made["a"] == Sketch().update([1, 1], [0.5, 0.75])
+    assert made["b"].n == 1
+
+
+def test_classes_in_files(way, at, tmp_path):
+    at("1.csv", b"a,b,label\n0.75,0.25,1\n0.5,0.5,0\n")
+    at("2.csv", b"a,b,label\n0.25,0.75,1\n")
+    made = sketch(f"{tmp_path}/*.csv", label="label", prob=["a", "b"])
+    assert made[1] == Sketch(2520).update([1, 0, 1], [0.25, 0.5, 0.75])
+    at("3.csv", b"a,b,label\n0.25,0.75,b\n")
+    said = refusal(f"{tmp_path}/*.csv", label="label", prob=["a", "b"])
+    assert said.endswith("label column 'label' must hold text or numbers in all files alike")
+
+
+def test_where_on_files(way, at):
+    path = at("rows.csv", b"p,y,site\n0.5,1,a\n9,1,b\n0.25,0,a\n")
+    assert sketch(path, label="y", prob="p", where=nw.col("site") == "a") == EXPECTED
+    assert "at least one row left by where" in refusal(path, where=nw.col("site") == "c")
+    assert "source cannot be read as asked" in refusal(path, where=nw.col("nope") == "c")
+    assert "where must be a narwhals expression" in refusal(path, where="1=1; DROP TABLE t")
+
+
+@pytest.mark.parametrize("name", ['"; DROP TABLE t; --', "it's", "a b.c", "\\", "é🙂", "p0", "k"])
+def test_names_are_data(way, at, name):
+    header = '"' + name.replace('"', '""') + '"'
+    path = at("names.csv", f"{header},label\n0.5,1\n0.25,0\n".encode())
+    assert sketch(path, label="label", prob=name) == EXPECTED
+
+
+# Rows that cannot be counted.
+
+
+def test_faults_are_told_with_their_file(way, at, tmp_path):
+    at("1.csv", GOOD)
+    at("2.csv", b"p,y\n0.5,1\n1.5,0\n,1\nnan,1\n")
+    said = refusal(f"{tmp_path}/*.csv")
+    assert re.search(r"prob column 'p' must have a value.* 2\.csv \(2 rows, and 1 row with", said)
+    with pytest.warns(UserWarning, match=r"^3 rows of 6 left out: 2 with null or nan in 'p', 1 "):
+        made = sketch(f"{tmp_path}/*.csv", label="y", prob="p", on_invalid="drop")
+    assert made == EXPECTED + Sketch().update([1], [0.5])
+
+
+def test_places_are_counted_in_each_file_across_stretches(at, tmp_path, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(files, "_STRETCH", 4)
+    monkeypatch.setattr(files, "_BATCH", 2048)
+    at("1.csv", GOOD)
+    at("2.csv", b"p,y\n" + b"0.5,1\n" * 5000 + b"1.5,1\n")
+    assert "got 1.5 at index 5000 of 2.csv (1 row" in refusal(f"{tmp_path}/*.csv")
+    said = refusal(f"{tmp_path}/*.csv", where=nw.col("p") > 0.3)
+    assert "at index 5000 of 2.csv, counting those kept by where" in said
+
+
+def test_stretches_add_up(at, monkeypatch):
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(files, "_STRETCH", 4)
+    monkeypatch.setattr(files, "_BATCH", 2048)
+    rng = np.random.default_rng(0)
+    p, y, w = rng.random(10_000), rng.integers(0, 2, 10_000), rng.integers(0, 2, 10_000)
+    w[:4096] = 0
+    rows = "\n".join(f"{a!r},{b},{c}" for a, b, c in zip(p.tolist(), y, w, strict=True))
+    made = sketch(at("rows.csv", b"p,y,w\n" + rows.encode()), label="y", prob="p", weight="w")
+    assert made.allclose(Sketch().update(y, p, w))
+
+
+# Hostile files.
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "said"),
+    [
+        ("empty.csv", b"", "empty.csv: the file is empty"),
+        ("empty.jsonl", b"", "the file is empty"),
+        ("empty.csv.gz", gzip.compress(b""), ""),
+        ("blank.csv", b"\n\n", "there is no column 'p'"),
+        ("header.csv", b"p,y\n", "source must have at least one row; it has none"),
+        ("bare_header.csv", b"p,y", "source must have at least one row; it has none"),
+        ("other.csv", b"a,b\n1,2\n", "there is no column 'p'; the columns are 'a', 'b'"),
+        ("headless.csv", b"0.5,1\n0.2,0\n", "there is no column 'p'; the columns are '0.5', '1'"),
+        ("long_row.csv", b"p,y\n0.5,1\n0.25,0,7\n", "same number of fields?"),
+        ("short_row.csv", b"p,y\n0.5,1\n0.25\n", "same number of fields?"),
+        ("note.csv", b"a note\np,y\n0.5,1\n", "there is no column 'p'; the columns are 'a note'"),
+        ("total.csv", b"p,y\n0.5,1\ntotal\n", "same number of fields?"),
+        ("comment.csv", b"p,y\n# a,1\n0.5,1\n", "must hold numbers; got the text '# a'"),
+        ("comma.csv", b"p;y\n0,5;1\n", "'p' must hold numbers; got '0,5': write a decimal point"),
+        ("comma_quoted.csv", b'p,y\n"0,5",1\n', "got '0,5': write a decimal point"),
+        ("comma_bare.csv", b"p,y\n0,5,1\n", "same number of fields?"),
+        ("text.csv", b"p,y\n0.5,1\nhigh,0\n", "prob column 'p' must hold numbers; got the text 'h"),
+        ("labels.csv", b"p,y\n0.5,won\n", "label column 'y' must hold numbers; got the text 'won'"),
+        ("na.csv", b"p,y\n0.5,1\nNA,0\n", "got the text 'NA'"),
+        ("unwritten.csv", b"p,y\n,1\n,0\n", "'p' must have a value in every row"),
+        ("open_quote.csv", b'p,y\n"0.5,1\n0.2,0\n', "open_quote.csv"),
+        ("rubbish.csv", bytes(range(256)) * 20, "rubbish.csv cannot be read as CSV"),
+        ("zeros.csv", bytes(1000), ""),
+        ("utf16.csv", GOOD.decode().encode("utf-16"), "utf16.csv cannot be read as CSV"),
+        ("latin.csv", b"p,y,caf\xe9\n0.5,1,\xe9\n", "latin.csv cannot be read as CSV"),
+        ("rubbish.csv.gz", b"rubbish" * 9, "rubbish.csv.gz cannot be read as CSV: Input is not a"),
+        ("cut.csv.gz", gzip.compress(GOOD * 999)[:-20], "cut.csv.gz"),
+        ("rubbish.csv.zst", b"rubbish" * 9, "rubbish.csv.zst cannot be read as CSV"),
+        ("rubbish.parquet", b"rubbish" * 9, "rubbish.parquet cannot be read as Parquet"),
+        ("rubbish.jsonl", b"rubbish" * 9, "rubbish.jsonl"),
+        ("cut.jsonl", b'{"p": 0.5, "y": 1}\n{"p":', "cut.jsonl cannot be read as JSON lines: Mal"),
+        ("mixed.jsonl", b'{"p": 0.5, "y": 1}\n{"p": "x", "y": 1}\n', "'p' must hold numbers"),
+        ("table.xlsx", b"PK", "files must be called *.csv"),
+        ("nothing", GOOD, "files must be called *.csv"),
+    ],
+)
+def test_hostile_files_are_refused_in_one_sentence(way, at, name, content, said):
+    assert said in refusal(at(name, content))
+
+
+def test_paths_that_lead_nowhere(tmp_path):
+    assert refusal(tmp_path / "none.csv") == f"there is no file {str(tmp_path / 'none.csv')!r}"
+    assert refusal(f"{tmp_path}/*.csv") == f"no file matches {f'{tmp_path}/*.csv'!r}"
+    assert "is a folder: give for example" in refusal(tmp_path)
+    assert "is a folder" in refusal(".")
+    assert "local files" in refusal("s3://bucket/rows.parquet")
+
+
+def test_a_damaged_parquet_file(way, tmp_path):
+    path = tmp_path / "rows.parquet"
+    rows = "SELECT random() AS p, 1 AS y FROM range(10000)"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{path}'")
+    data = path.read_bytes()
+    path.write_bytes(data[:4] + b"\xff" * 60 + data[64:])
+    assert "rows.parquet cannot be read as Parquet" in refusal(path)
+    path.write_bytes(data[: len(data) // 2])
+    assert "rows.parquet cannot be read as Parquet" in refusal(path)
+
+
+def test_without_duckdb(at, monkeypatch):
+    monkeypatch.setitem(sys.modules, "duckdb", None)
+    with pytest.raises(MissingDependencyError, match=r"pip install 'calibrant\[files\]'"):
+        sketch(at("rows.csv", GOOD), label="y", prob="p")
+
+
+# Progress.
+
+
+def test_silent_unless_on_a_terminal(way, at, capfd):
+    sketch(at("rows.csv", GOOD), label="y", prob="p")
+    assert capfd.readouterr() == ("", "")
+
+
+def test_a_bar_on_a_terminal(at, capfd, monkeypatch):
+    pytest.importorskip("rich")
+    pytest.importorskip("pyarrow")
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    with warnings.catch_warnings():
+        assert sketch(at("rows.csv", GOOD), label="y", prob="p") == EXPECTED
+    out, err = capfd.readouterr()
+    assert out == ""
+    assert "reading" in err
