@@ -13,6 +13,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.curves.reliability import local_calibration_error, reliability_curve
     from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
     from calibrant.inference.cumulative import cumulative_test, subpopulation_test
+    from calibrant.inference.estimate import estimate
+    from calibrant.inference.estimate_result import Estimate
     from calibrant.inference.goodness import calibration_slope_test, spiegelhalter_test
     from calibrant.measures.bin_table import bin_table
     from calibrant.measures.binned import ace, ece, mce, soft_label_ece
@@ -60,6 +62,8 @@ _ROOMS = {
         "cumulative_test",
         "subpopulation_test",
     ),
+    "inference.estimate": ("estimate",),
+    "inference.estimate_result": ("Estimate",),
     "inference.goodness": (
         "calibration_slope_test",
         "spiegelhalter_test",
@@ -113,6 +117,7 @@ __all__ = [
     "CumulativeCurve",
     "Curve",
     "DistanceBounds",
+    "Estimate",
     "LipschitzWitness",
     "MissingDependencyError",
     "ScoreDecomposition",
@@ -134,6 +139,7 @@ __all__ = [
     "ecce_r",
     "ece",
     "error_bound",
+    "estimate",
     "inference",
     "interval_error",
     "laplace_kernel_error",

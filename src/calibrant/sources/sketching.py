@@ -131,7 +131,7 @@ def sketch(
         raise CalibrantError(f"source cannot be read as asked: {reason}") from problem
     if on_invalid == "raise":
         faults.refuse()
-    n = sum(one.n for one in sketches.values()) // (len(columns.probs) or 1)
+    n = sum(one.n for one in sketches.values()) // len(columns.probs)
     faults.warn(n, stacklevel=2)
     if n == 0:
         left = " left by where" * (where is not None) + " that can be counted" * bool(faults.total)

@@ -1,0 +1,173 @@
+"""estimate: a calibration error with an interval that holds at perfect calibration too."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal
+
+from calibrant import checks
+from calibrant.errors import CalibrantError
+from calibrant.inference.estimate_result import Estimate
+from calibrant.inference.intervals.clusters import Clusters
+from calibrant.inference.intervals.measured import Question, check_has_interval
+from calibrant.measures.binned import ece
+from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.logit import logit_smoothed_ece
+from calibrant.measures.named import read_measure
+from calibrant.measures.smooth import smooth_ece
+from calibrant.multiclass import one_problem
+from calibrant.problem import Problem
+from calibrant.randomness import Generator, check_resamples, read_generator
+
+__all__ = ["estimate"]
+
+_MEASURES: dict[str, Callable[..., float]] = {
+    "smooth_ece": smooth_ece,
+    "ece": ece,
+    "ecce_mad": ecce_mad,
+    "ecce_r": ecce_r,
+    "logit_smoothed_ece": logit_smoothed_ece,
+}
+
+
+def estimate(
+    measure: str | Callable[..., float],
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    level: float = 0.95,
+    method: Literal["uniform", "percentile"] = "uniform",
+    n_resamples: int = 1000,
+    rng: int | Generator = 0,
+    groups: Any = None,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    **options: Any,
+) -> Estimate:
+    """Return a calibration error with an interval for its population value.
+
+    The population value is that at the same bins or scale, and the fixed point for smECE. The
+    error of a sample is larger than that of its population, near perfect calibration by far; the
+    interval allows for this. At perfect calibration `low` is 0 with probability (1 + level) / 2.
+
+    Parameters
+    ----------
+    measure
+        "smooth_ece", "ece", "ecce_mad", "ecce_r" or "logit_smoothed_ece", or that function.
+    y_true, y_prob
+        As in :func:`calibrant.ece`, or a :class:`calibrant.Sketch`.
+    level
+        How often the interval should hold the population value.
+    method
+        "uniform", or "percentile": the naive bootstrap, for comparison. It is wrong near perfect
+        calibration, where it never holds the population value.
+    n_resamples
+        How many times noise is drawn. Where the scale is finer than 0.004 of the range of scores
+        fewer draws, but at least 300 of them, do as well.
+    rng
+        A seed or a generator; the same seed gives the same interval.
+    groups
+        A cluster label a row, such as a patient or a day: rows of one cluster may depend on each
+        other, clusters must not. A few tens of clusters are wanted.
+    sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`. Weights must not depend on the outcome given the score.
+    multiclass
+        "confidence" or a class label; an interval is about one binary problem.
+    **options
+        Options of the measure, as given to it: `n_bins`, `strategy` and `norm` ("l1" or "l2") of
+        ece, `bandwidth` of smooth_ece, `sigma` of logit_smoothed_ece.
+
+    Returns
+    -------
+    Estimate
+        `value`, `bias_corrected`, `low` and `high`. Near perfect calibration `high` may be below
+        `value`: it then says that most of `value` is noise.
+
+    Notes
+    -----
+    Every error here is a norm N of an image h, linear in the residuals summed over narrow cells of
+    scores: h = h0 + e, the population's image and noise. Wanted is theta = N(h0), and T = N(h) is
+    seen. With a = (1 - level) / 2 and Q_a the a-quantile over draws of the noise,
+
+    - low = 0 unless T > Q_{1-a} N(e0), e0 being drawn with outcomes Bernoulli(p);
+    - otherwise low = T - Q_{1-a}[N(g + e) - N(g)], g the image of least norm within 1.25 standard
+      deviations of h at every coordinate;
+    - high = the x with Q_a N(x d + e) = max(T, median N(e)), d the image of norm 1 to which noise
+      adds least; where fewer than 15 events make the noise, T + the x with x = -Q_a <s, e>, s being
+      the linear function that attains the norm, and the variance of e growing with x;
+    - bias_corrected = the x with median N(x h / N(h) + e) = T, or 0 where there is none.
+
+    smECE is at least s exactly where its norm at scale s is at least s, so that its ends are found
+    from norms at fixed scales.
+
+    Proved: that low = 0 at perfect calibration with probability (1 + level) / 2 given the scores,
+    up to the width of cells, normal in place of large binomial counts and the number of draws; and
+    that theta - abs(<s, e>) <= T <= theta + N(e) always. Argued, and checked by simulation, but no
+    theorem for every population: that 1.25 standard deviations suffice for low, that d is least
+    favourable for high, and that smECE's allowance for noise is the same at neighbouring scales.
+
+    Soft labels have noise that only their residuals tell: where all of these are 0 the interval is
+    [0, 0]. A sketch takes soft labels for the chances of drawn ones, which makes intervals wider;
+    what it does not know, `error_bound`, is added at both ends. The noise of clusters is drawn by
+    multipliers: the sum of z_g (R_gc - (W_g / W) r_c), R_gc being the residuals of cluster g in
+    cell c, also in the test for low.
+
+    One pass over the rows (one sort for cumulative errors), then the same work for any n.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import simulate
+    >>> calibrated = simulate("perfect", 1000, rng=1)
+    >>> estimate("smooth_ece", calibrated.y_true, calibrated.y_prob).low
+    0.0
+    """
+    name = _read_name(measure)
+    error = read_measure(name, options)
+    check_has_interval(name, error)
+    checks.check_choice(method, "method", ("uniform", "percentile"))
+    _check_level(level)
+    check_resamples(n_resamples)
+    generator = read_generator(rng)
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    clusters = _read_clusters(groups, sample_weight, problem, generator)
+    value, bound = error(problem), error.error_bound(problem)
+    question = Question(level, method, int(n_resamples), generator, clusters)
+    interval = question.interval(error, problem, value)
+    return Estimate(
+        value=value,
+        bias_corrected=interval.centre,
+        low=max(interval.low - bound, 0.0),
+        high=min(interval.high + bound, 1.0),
+        level=float(level),
+        n=problem.n,
+        error_bound=bound,
+        measure=name,
+        method=method,
+    )
+
+
+def _read_name(measure: str | Callable[..., float]) -> str:
+    for name, function in _MEASURES.items():
+        if measure == name or measure is function:
+            return name
+    known = ", ".join(_MEASURES)
+    given = getattr(measure, "__name__", measure)
+    raise CalibrantError(f"measure must be one of {known}, or its name; got {given!r}")
+
+
+def _check_level(level: float) -> None:
+    checks.check_positive(level, "level")
+    if level >= 1:
+        raise CalibrantError(f"level must lie between 0 and 1; got {level!r}: 0.95 is 95%")
+
+
+def _read_clusters(
+    groups: Any, sample_weight: Any, problem: Problem, rng: Generator
+) -> Clusters | None:
+    if groups is None:
+        return None
+    if not problem.is_exact:
+        raise CalibrantError("groups needs rows: a sketch does not know which rows belong together")
+    return Clusters.read(groups, sample_weight, problem.n, rng)

@@ -1,0 +1,201 @@
+"""Rows gathered in narrow cells of scores, and the noise of their residual totals."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.arrays import FloatArray
+from calibrant.inference.intervals.clusters import Clusters, cluster_noise
+from calibrant.inference.intervals.places import CellOf, side_sums
+from calibrant.problem import Problem
+from calibrant.randomness import Generator
+
+# Binomial counts of at least this variance are drawn as normal: sums over several cells, which is
+# all that any measure looks at, cannot tell.
+_NORMAL_VARIANCE = 9.0
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Rows in cells: all that the noise of a measure depends on.
+
+    Attributes
+    ----------
+    sides
+        Sums of w, w^2, w p, w r and (w r)^2 over the rows with y <= p and those with y > p of each
+        cell, shape (5, 2, cells).
+    total
+        The total weight W.
+    is_soft
+        Whether outcomes are soft: then their noise is known only from the residuals.
+    moves
+        How clusters move the residual totals, where there are any.
+    n_clusters
+        Their number, 0 where rows are independent.
+    """
+
+    sides: FloatArray
+    total: float
+    is_soft: bool
+    moves: FloatArray | None = None
+    n_clusters: int = 0
+
+    @classmethod
+    def gather(
+        cls, problem: Problem, cell_of: CellOf, n_cells: int, clusters: Clusters | None = None
+    ) -> Cells:
+        """Gather a problem's rows in one pass; `cell_of` says where scores belong."""
+        sides = side_sums(problem, cell_of, n_cells)
+        cells = cls(sides, problem.weight, problem.is_soft)
+        if clusters is None:
+            return cells
+        moves = clusters.moves(problem, cell_of, cells.residual)
+        return cls(sides, problem.weight, problem.is_soft, moves, clusters.n)
+
+    @cached_property
+    def weight(self) -> FloatArray:
+        """Sum of w."""
+        return np.asarray(self.sides[0].sum(axis=0))
+
+    @cached_property
+    def weight_squared(self) -> FloatArray:
+        """Sum of w^2."""
+        return np.asarray(self.sides[1].sum(axis=0))
+
+    @cached_property
+    def score(self) -> FloatArray:
+        """Mean score."""
+        pred = self.sides[2].sum(axis=0)
+        score = np.zeros_like(self.weight)
+        np.divide(pred, self.weight, out=score, where=self.weight > 0)
+        return np.clip(score, 0.0, 1.0)
+
+    @cached_property
+    def residual(self) -> FloatArray:
+        """Sum of w (y - p)."""
+        return np.asarray(self.sides[3].sum(axis=0))
+
+    @cached_property
+    def residual_squared(self) -> FloatArray:
+        """Sum of w^2 (y - p)^2: the variance of the residual total."""
+        return np.asarray(self.sides[4].sum(axis=0))
+
+    @cached_property
+    def rows(self) -> FloatArray:
+        """The effective number of rows: (sum w)^2 / sum w^2, a whole number."""
+        filled = self.weight > 0
+        ratio = self.weight[filled] ** 2 / self.weight_squared[filled]
+        rows = np.zeros_like(self.weight)
+        rows[filled] = np.maximum(np.rint(ratio), 1.0)
+        return rows
+
+    @cached_property
+    def calibrated_variance(self) -> FloatArray:
+        """The variance of residual totals under perfect calibration, of independent rows."""
+        if self.is_soft:
+            return self.residual_squared
+        return self.weight_squared * self.score * (1 - self.score)
+
+    @cached_property
+    def variance(self) -> float:
+        """The variance of the sum of all residuals.
+
+        Where few outcomes of one kind were seen their residuals may say too little: it is never
+        less than under perfect calibration.
+        """
+        if self.moves is None:
+            seen = float(self.residual_squared.sum())
+        else:
+            seen = float(np.square(self.moves.sum(axis=1)).sum())
+        return max(float(self.calibrated_variance.sum()), seen)
+
+    @property
+    def has_one_law(self) -> bool:
+        """Whether noise is drawn alike whether or not calibration is perfect."""
+        return self.is_soft or self.moves is not None
+
+    @cached_property
+    def is_normal(self) -> bool:
+        """Whether calibrated noise is drawn as normal in every cell."""
+        return self.has_one_law or not self._is_counted.any()
+
+    @cached_property
+    def growth(self) -> float:
+        """How fast the variance of the mean residual may grow with its mean.
+
+        Moving the chance of outcome 1 by x changes its variance by at most x abs(1 - 2p): nothing
+        to speak of, unless outcomes are rare; then x more is as much more variance, as for a
+        Poisson count.
+        """
+        if self.is_soft:
+            return 0.0
+        v = self.calibrated_variance if self.calibrated_variance.any() else self.weight_squared
+        filled = v > 0
+        mean_weight = self.weight_squared[filled] / self.weight[filled]
+        steepness = np.abs(1 - 2 * self.score[filled]) * mean_weight
+        return float(v[filled] @ steepness / (v.sum() * self.total))
+
+    @cached_property
+    def events(self) -> float:
+        """How many events the noise is made of: few where one of the outcomes is rare.
+
+        That many Poisson events have a sum of squares as variable, relative to its mean, as that
+        of calibrated residuals. It is infinite for p = 1/2, where every square is 1/4.
+        """
+        if self.is_soft:
+            return math.inf
+        filled = self.weight > 0
+        p = self.score[filled]
+        fourth = self.weight_squared[filled] ** 2 / self.rows[filled]
+        spread = float(fourth @ (p * (1 - p) * (1 - 2 * p) ** 2))
+        mean = float(self.calibrated_variance.sum())
+        return mean * mean / spread if spread > 0 else math.inf
+
+    def calibrated_noise(self, n: int, rng: Generator) -> FloatArray:
+        """Draw residual totals under perfect calibration, shape (n, cells)."""
+        if self.has_one_law:
+            return self.noise(n, rng)
+        noise = _normal(np.where(self._is_counted, 0.0, self.calibrated_variance), n, rng)
+        (counted,) = np.nonzero(self._is_counted)
+        k, p = self.rows[counted], self.score[counted]
+        # A cell at a time: what a binomial law needs is worked out once for all its draws.
+        draws = rng.binomial(k.astype(np.int64)[:, None], p[:, None], (len(k), n)).T - k * p
+        draws *= np.sqrt(self.weight_squared[counted] / k)
+        noise[:, counted] = draws
+        return noise
+
+    def noise(self, n: int, rng: Generator, *, calibrated: bool = False) -> FloatArray:
+        """Draw what may have been added to the residual totals, shape (n, cells).
+
+        Its variance has the shape of that of the residuals, or that under perfect calibration.
+        """
+        if self.moves is not None and self.moves.any():
+            draws = cluster_noise(self.moves, self.n_clusters, n, rng)
+            least, drawn = float(self.calibrated_variance.sum()), float(np.square(self.moves).sum())
+            draws *= math.sqrt(max(least / drawn, 1.0))
+            return draws
+        certain = not self.calibrated_variance.any()
+        variance = self.calibrated_variance if calibrated and not certain else self.residual_squared
+        if variance.any():
+            variance = variance * (self.variance / variance.sum())
+        return _normal(variance, n, rng)
+
+    @cached_property
+    def _is_counted(self) -> npt.NDArray[np.bool_]:
+        chance_variance = self.rows * self.score * (1 - self.score)
+        return np.asarray((chance_variance > 0) & (chance_variance < _NORMAL_VARIANCE))
+
+
+def _normal(variance: FloatArray, n: int, rng: Generator) -> FloatArray:
+    """Draw independent normal totals, shape (n, cells)."""
+    noise = np.zeros((n, len(variance)))
+    (moved,) = np.nonzero(variance)
+    draws = rng.standard_normal((n, len(moved)))
+    draws *= np.sqrt(variance[moved])
+    noise[:, moved] = draws
+    return noise

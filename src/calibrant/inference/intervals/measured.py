@@ -1,0 +1,112 @@
+"""From a measure to its interval: which measures have one, and how they are looked at."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from calibrant.bin_counts import largest_monotone, leave_one_out
+from calibrant.errors import CalibrantError
+from calibrant.inference.intervals.cells import Cells
+from calibrant.inference.intervals.clusters import Clusters
+from calibrant.inference.intervals.percentile import percentile_of_fixed_point, percentile_of_norm
+from calibrant.inference.intervals.shapes import MaxShape, RangeShape
+from calibrant.inference.intervals.uniform import Interval, fixed_point_interval, norm_interval
+from calibrant.inference.intervals.views import (
+    View,
+    binned_view,
+    logit_view,
+    smooth_cells,
+    smooth_view,
+    walk_view,
+)
+from calibrant.measures.binned_error import BinnedError, Laid
+from calibrant.measures.cumulative import CumulativeError
+from calibrant.measures.logit import LogitSmoothedError
+from calibrant.measures.named import Measure
+from calibrant.measures.smooth_error import SmoothError
+from calibrant.measures.walk import Statistic
+from calibrant.norms import Norm
+from calibrant.problem import Problem
+from calibrant.randomness import Generator
+
+Method = Literal["uniform", "percentile"]
+
+# Numbers in all draws together. Where cells are this many that there would be more, an error is
+# the sum of so many nearly independent parts that fewer draws show its quantiles as well.
+_NUMBERS = 1 << 19
+_FEWEST_DRAWS = 300
+_CHOSEN_BY_OUTCOMES = (largest_monotone, leave_one_out)
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """What is asked of a sample: how sure, by which method, from how many draws."""
+
+    level: float
+    method: Method
+    n_resamples: int
+    rng: Generator
+    clusters: Clusters | None = None
+
+    def interval(self, measure: Measure, problem: Problem, value: float) -> Interval:
+        """Return the interval for a measure whose value is known."""
+        if isinstance(measure, SmoothError) and measure.bandwidth is None:
+            # Where nothing is left over, nothing depends on the scale.
+            scale = max(value, problem.finest_scale) if value > 0 else 1.0
+            cells = smooth_cells(problem, scale, self.clusters)
+            around = fixed_point_interval if self.method == "uniform" else percentile_of_fixed_point
+            return around(cells, scale, value, self.level, self._draws(cells), self.rng)
+        view = self._view(measure, problem, value)
+        of_norm = norm_interval if self.method == "uniform" else percentile_of_norm
+        return of_norm(view, self.level, self._draws(view.cells), self.rng)
+
+    def _draws(self, cells: Cells) -> int:
+        affordable = _NUMBERS // len(cells.weight)
+        return min(self.n_resamples, max(affordable, _FEWEST_DRAWS))
+
+    def _view(self, measure: Measure, problem: Problem, value: float) -> View:
+        if isinstance(measure, SmoothError) and measure.bandwidth is not None:
+            cells = smooth_cells(problem, measure.bandwidth, self.clusters)
+            return smooth_view(cells, measure.bandwidth, value)
+        if isinstance(measure, BinnedError):
+            bins, squared = measure.binning.bins(problem), measure.norm is Norm.L2
+            return binned_view(problem, bins, value, self.clusters, squared=squared)
+        if isinstance(measure, LogitSmoothedError):
+            return logit_view(problem, measure.sigma, value, self.clusters)
+        is_max = isinstance(measure, CumulativeError) and measure.statistic is Statistic.MAX
+        return walk_view(problem, MaxShape() if is_max else RangeShape(), value, self.clusters)
+
+
+def check_has_interval(name: str, measure: Measure) -> None:
+    """Refuse a measure that is not a norm of residuals summed over scores known beforehand."""
+    reason = _reason_against(measure)
+    if reason:
+        raise CalibrantError(f"estimate has no interval for {name} {reason}")
+
+
+def _reason_against(measure: Measure) -> str:
+    if isinstance(measure, BinnedError):
+        return _reason_against_bins(measure)
+    if isinstance(measure, SmoothError):
+        other = measure.transform is not None
+        return "on scales other than 'probability': use logit_smoothed_ece" if other else ""
+    if isinstance(measure, CumulativeError):
+        return "with normalize=True, which changes units with n" if measure.normalize else ""
+    if isinstance(measure, LogitSmoothedError):
+        return "with uniform noise: give noise='gaussian'" if measure.noise == "uniform" else ""
+    return ": give smooth_ece, ece, ecce_mad, ecce_r or logit_smoothed_ece"
+
+
+def _reason_against_bins(measure: BinnedError) -> str:
+    if measure.norm is Norm.MAX:
+        return "with norm='max', the error of its noisiest bin: give norm='l1' or 'l2'"
+    if measure.debias:
+        return "with debias=True: its bias_corrected field serves instead"
+    if measure.convex:
+        return "with assignment='convex': give assignment='hard'"
+    if measure.by_width:
+        return "with weighting='width': give weighting='mass'"
+    if isinstance(measure.binning, Laid) and measure.binning.count in _CHOSEN_BY_OUTCOMES:
+        return "with a number of bins chosen by the outcomes: give n_bins as a number or 'sqrt'"
+    return ""

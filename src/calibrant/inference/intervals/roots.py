@@ -1,0 +1,34 @@
+"""Quantiles of simulated numbers, and where a rising function of them crosses 0."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+
+from calibrant.arrays import FloatArray
+
+
+def quantile(values: FloatArray, level: float) -> float:
+    """Return the value that one more draw stays below with this probability."""
+    return float(np.quantile(values, level, method="weibull"))
+
+
+def crossing(rising: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
+    """Return where a rising function is 0, or the end nearer to that; by secants in a bracket."""
+    at_low, at_high = rising(low), rising(high)
+    if at_low >= 0:
+        return low
+    if at_high <= 0:
+        return high
+    while high - low > tolerance:
+        share = min(max(at_low / (at_low - at_high), 0.05), 0.95)
+        x = low + share * (high - low)
+        at_x = rising(x)
+        if abs(at_x) <= tolerance:
+            return x
+        if at_x < 0:
+            low, at_low = x, at_x
+        else:
+            high, at_high = x, at_x
+    return high

@@ -1,0 +1,73 @@
+"""How often intervals hold the population value: a short slice of benchmarks/coverage.py.
+
+A true 95% is seen at 91% or more of 150 samples, but for one time in a hundred; seeds are fixed.
+"""
+
+import numpy as np
+import pytest
+
+from calibrant.datasets import SCENARIOS, simulate
+from calibrant.inference.estimate import estimate
+
+REPETITIONS = 150
+RESAMPLES = 100
+LEAST = 0.91
+MEASURES = {
+    "smooth_ece": lambda scenario: scenario.smooth_ece(),
+    "ece": lambda scenario: scenario.binned_ece(15),
+    "ecce_r": lambda scenario: scenario.ecce_r(),
+}
+every_measure = pytest.mark.parametrize("measure", MEASURES)
+
+
+def intervals(measure, scenario, n, **options):
+    for repetition in range(REPETITIONS):
+        rng = np.random.default_rng([len(scenario), n, repetition])
+        drawn = simulate(scenario, n, rng=rng)
+        yield estimate(
+            measure, drawn.y_true, drawn.y_prob, n_resamples=RESAMPLES, rng=repetition, **options
+        )
+
+
+@every_measure
+@pytest.mark.parametrize("n", [50, 200, 1000])
+@pytest.mark.parametrize("scenario", ["rare", "tenths", "softmax"])
+def test_coverage(measure, scenario, n):
+    truth = MEASURES[measure](SCENARIOS[scenario])
+    held = [
+        found.low <= truth + 1e-9 and found.high >= truth - 1e-9
+        for found in intervals(measure, scenario, n)
+    ]
+    assert np.mean(held) >= LEAST
+
+
+@every_measure
+@pytest.mark.parametrize("n", [50, 200, 1000])
+def test_perfect_calibration(measure, n):
+    found = list(intervals(measure, "perfect", n))
+    assert np.mean([one.low == 0 for one in found]) >= 0.95
+    # Nothing but noise: the high end falls as the noise does, if not below it.
+    # Nothing but noise: the high end falls as the noise does.
+    assert np.median([one.high for one in found]) < 2 / n**0.5
+
+
+@pytest.mark.parametrize("measure", ["smooth_ece", "ece"])
+def test_the_percentile_interval_never_holds_perfect_calibration(measure):
+    found = list(intervals(measure, "perfect", 200, method="percentile"))
+    assert all(one.low > 0 for one in found)
+
+
+@pytest.mark.parametrize("measure", ["smooth_ece", "ece"])
+def test_clusters_at_perfect_calibration(measure):
+    # Six rows share one draw: without groups they look like much more evidence than they are.
+    refuted = {"rows": 0, "clusters": 0}
+    for repetition in range(REPETITIONS):
+        rng = np.random.default_rng([7, repetition])
+        groups = np.repeat(np.arange(60), 6)
+        p = np.clip(rng.beta(2, 2, 60)[groups] + rng.normal(0, 0.05, 360), 0, 1)
+        y = rng.random(60)[groups] < p
+        for name, labels in (("rows", None), ("clusters", groups)):
+            found = estimate(measure, y, p, groups=labels, n_resamples=RESAMPLES, rng=repetition)
+            refuted[name] += found.low > 0
+    assert refuted["clusters"] <= 0.05 * REPETITIONS
+    assert refuted["rows"] > 0.3 * REPETITIONS
