@@ -70,7 +70,7 @@ class Deposit:
         weighed = self._table.weighing()
         np.add.at(weighed.rows, place, 1)
         np.add.at(weighed.squares, place, w * w)
-        weighed.true_squared += float(np.dot(w, y * y))
+        weighed.true_squared += float((w * y * y).sum())
         for outcome, part in enumerate((1 - y, y)):
             np.multiply(w, part, out=share)
             np.add.at(weighed.weight[outcome], place, share)
