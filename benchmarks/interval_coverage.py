@@ -1,8 +1,8 @@
 """Measure how often intervals hold the population value, and how wide they are.
 
-    python benchmarks/interval_coverage.py results.csv            # the whole study, hours on one core
-    python benchmarks/interval_coverage.py results.csv --quick    # a look at it, minutes
-    python benchmarks/interval_coverage.py results.csv --table    # what has been measured so far
+    python benchmarks/interval_coverage.py results.csv  # the whole study, hours on one core
+    python benchmarks/interval_coverage.py results.csv --quick  # a look at it, minutes
+    python benchmarks/interval_coverage.py results.csv --table  # what has been measured so far
 
 Repetitions are made in blocks that go round all cells of the study; a finished block is a line of
 the CSV file, and running the same command again goes on after the last one. Every block has a seed
