@@ -48,7 +48,7 @@ class SketchMetric(Metric):
     n_cells
         How many cells the sketch has; see :class:`calibrant.Sketch`.
     **kwargs
-        Those of :class:`torchmetrics.Metric`, such as `sync_on_compute` or `process_group`.
+        Those of ``torchmetrics.Metric``, such as `sync_on_compute` or `process_group`.
 
     Notes
     -----
