@@ -137,7 +137,8 @@ def mce(
     """Return the maximum calibration error over bins, ``ece(norm="max")``; 0 is perfect.
 
     MCE = max_k abs(mean outcome - mean prediction) over the bins that hold any row. It is the
-    error of the noisiest bin more often than of the worst one: read it beside :func:`calibrant.bin_table`.
+    error of the noisiest bin more often than of the worst one: read it beside
+    :func:`calibrant.bin_table`.
 
     Parameters
     ----------

@@ -6,12 +6,15 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.arrays import AnyArray, FloatArray, IntArray, as_array
 from calibrant.problem import Index
 from calibrant.sample import Sample
 from calibrant.sketches import compiled
 from calibrant.sketches.cells import Cells
 from calibrant.sketches.table import CellTable, Offsets
+
+# From so many rows on, it is faster to count them while they are checked, on trial.
+_LONG = 1 << 15
 
 
 def add_rows(
@@ -21,8 +24,8 @@ def add_rows(
     y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
     if y.size == p.size == 0 and sample_weight is None:
         return
-    if sample_weight is pos_label is None and compiled.is_worth_while(cells, y, p):
-        counted = compiled.count(cells, y, p)
+    if sample_weight is pos_label is None:
+        counted = _counted(cells, y, p)
         if counted is not None:
             table.add_counts(*counted)
             return
@@ -39,6 +42,32 @@ def add_rows(
             deposit.count(p, y)
         else:
             deposit.weigh(p, y, np.ones(len(p)) if w is None else w)
+
+
+def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
+    """Return counts and offsets of many rows, or None where they are few, or not all sound."""
+    if compiled.is_worth_while(cells, y, p):
+        return compiled.count(cells, y, p)
+    return _count(cells, y, p) if _are_long(y, p) else None
+
+
+def _are_long(y: AnyArray, p: AnyArray) -> bool:
+    """Tell whether these are many plain numbers, best checked and counted in one go."""
+    is_plain = y.dtype.kind in "buif" and p.dtype.kind == "f" and y.shape == p.shape
+    return is_plain and p.ndim == 1 and len(p) >= _LONG
+
+
+def _count(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
+    """Return counts and offsets of these rows, or None where any is not 0/1 with p in [0, 1]."""
+    table = CellTable.empty(cells.size)
+    deposit = Deposit(cells, table)
+    for scores, outcomes, _ in Sample(y, p).blocks():
+        is_sound = scores.min() >= 0 and scores.max() <= 1
+        # Of all numbers, only 0 and 1 are their own squares.
+        if not (is_sound and np.array_equal(outcomes * outcomes, outcomes)):
+            return None
+        deposit.count(scores, outcomes)
+    return table.counts, table.offsets
 
 
 def _weighs_nothing(w: AnyArray, p: AnyArray) -> bool:

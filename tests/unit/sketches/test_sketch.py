@@ -10,6 +10,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.errors import CalibrantError, SketchError
+from calibrant.sketches import compiled
 from tests.twins import sketch as twin
 
 
@@ -235,3 +236,20 @@ def test_impossible_sketches(n_cells, scale):
 def test_repr():
     text = "Sketch(n=2, weight=2, 50400 cells on the probability scale)"
     assert repr(cb.Sketch().update([0, 1], [0.25, 0.75])) == text
+
+
+def test_long_columns_are_counted_on_trial(monkeypatch):
+    monkeypatch.setattr(compiled, "is_worth_while", lambda *_: False)
+    rng = np.random.default_rng(5)
+    p = rng.random(70_000)
+    y = (rng.random(70_000) < p).astype(float)
+    parts = [cb.Sketch().update(y[rows], p[rows]) for rows in np.array_split(np.arange(70_000), 9)]
+    whole = cb.Sketch().update(y, p)
+    assert whole.allclose(sum(parts))
+    soft = np.where(np.arange(70_000) == 69_999, 0.5, y)
+    assert cb.Sketch().update(soft, p).table.is_soft
+    before = whole.to_bytes()
+    for wrong in (1.5, np.nan):
+        with pytest.raises(CalibrantError, match="69998"):
+            whole.update(y, np.where(np.arange(70_000) == 69_998, wrong, p))
+    assert whole.to_bytes() == before
