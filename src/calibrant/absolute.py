@@ -25,8 +25,8 @@ _Cells = npt.NDArray[np.intp]
 _Zeros = tuple[_Cells, FloatArray, FloatArray]
 
 # Values to the left and right of a grid point that P goes through, beside the point's own.
-LEFT, RIGHT = 2, 3
-_NODES = np.arange(-LEFT, RIGHT + 1)
+_LEFT, _RIGHT = 2, 3
+_NODES = np.arange(-_LEFT, _RIGHT + 1)
 _NEAREST = _NODES[1:5, None]
 # Takes six values to the coefficients of P, lowest degree first, about the third of them.
 _POLYNOMIAL = np.linalg.inv(np.vander(_NODES.astype(np.float64), increasing=True))
@@ -40,7 +40,7 @@ _VALUE = np.vstack((_POLYNOMIAL, np.zeros(len(_NODES))))
 _SLOPE = np.roll(_POWERS * _VALUE, -1, axis=0)
 _SERIES = np.stack((_LACKING, _VALUE, _SLOPE))
 # Values beyond either end of a grid by the polynomial through the six values there.
-_BEYOND = np.vander(np.arange(6.0, 6 + RIGHT), 6, increasing=True) @ np.linalg.inv(
+_BEYOND = np.vander(np.arange(6.0, 6 + _RIGHT), 6, increasing=True) @ np.linalg.inv(
     np.vander(np.arange(6.0), increasing=True)
 )
 _VERTEX_STEPS = 3
@@ -54,7 +54,7 @@ def even_mean(f: FloatArray) -> tuple[FloatArray, FloatArray]:
     f is even about 0 and 1, and is given at 0, 1/N, ... over a whole period [0, 2).
     """
     n_cells = f.shape[-1] // 2
-    padded = np.concatenate((f[..., -LEFT:], f[..., : n_cells + 1 + RIGHT]), axis=-1)
+    padded = np.concatenate((f[..., -_LEFT:], f[..., : n_cells + 1 + _RIGHT]), axis=-1)
     return _mean(padded)
 
 
@@ -77,7 +77,7 @@ def rough_even_mean(f: FloatArray) -> tuple[FloatArray, FloatArray]:
 def mean(f: FloatArray) -> FloatArray:
     """Return the mean of abs(f) over [0, 1] from its values at 0, 1/N, ..., 1, six or more."""
     left, right = f[..., 5::-1] @ _BEYOND.T, f[..., -6:] @ _BEYOND.T
-    padded = np.concatenate((left[..., LEFT - 1 :: -1], f, right), axis=-1)
+    padded = np.concatenate((left[..., _LEFT - 1 :: -1], f, right), axis=-1)
     ends = (
         np.where(f[..., 0] < 0, -1.0, 1.0) * (padded[..., : len(_NODES)] @ _END_TERM),
         np.where(f[..., -1] < 0, -1.0, 1.0) * (padded[..., -len(_NODES) :] @ _END_TERM),
@@ -89,7 +89,7 @@ def _mean(padded: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return the mean, but for what the end terms add, and the slopes at zeros."""
     shape, width = padded.shape[:-1], padded.shape[-1]
     rows = padded.reshape(-1, width)
-    size = np.abs(rows[:, LEFT:-RIGHT])
+    size = np.abs(rows[:, _LEFT:-_RIGHT])
     n_cells = size.shape[1] - 1
     place, u, slope = _zeros(rows, size)
     stencil = rows.reshape(-1)[_NODES[:, None] + place]
@@ -106,7 +106,7 @@ def _mean(padded: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _zeros(rows: FloatArray, size: FloatArray) -> _Zeros:
     """Return for each zero the flat place of its cell, u, and f' there, both nearly."""
-    f, width = rows[:, LEFT:-RIGHT], rows.shape[1]
+    f, width = rows[:, _LEFT:-_RIGHT], rows.shape[1]
     negative = f < 0
     flips = negative[:, 1:] != negative[:, :-1]
     place = _places(flips, width)
@@ -155,7 +155,7 @@ def _dips(rows: FloatArray, place: _Cells) -> _Zeros:
         _, value, slope = np.add.reduce(series * u**_POWERS, axis=1)
         u = np.clip(u - slope / bend, 0.0, 1.0)
     depth = -value / bend
-    below = (depth > 0) & (stencil[LEFT] * bend > 0)
+    below = (depth > 0) & (stencil[_LEFT] * bend > 0)
     place, u, bend = place[below], u[below], bend[below]
     half = np.sqrt(2 * depth[below])
     return (
@@ -169,5 +169,5 @@ def _places(marked: npt.NDArray[np.bool_], width: int) -> _Cells:
     """Return the flat index into the padded rows of the left end of each marked cell."""
     n_cells = marked.shape[1]
     place = np.flatnonzero(marked)
-    place += place // n_cells * (width - n_cells) + LEFT
+    place += place // n_cells * (width - n_cells) + _LEFT
     return place

@@ -178,7 +178,7 @@ def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
     forecasts that are all 0 or 1, both occurring, are an accident.
     """
     # A necessary condition that costs nothing: swapped, the first forecasts are 0 or 1.
-    if y.dtype.kind != "f" or not _all_zero_or_one(p[:32]) or not _all_zero_or_one(p):
+    if y.dtype.kind != "f" or not all_zero_or_one(p[:32]) or not all_zero_or_one(p):
         return
     if p.min() == p.max():
         return
@@ -210,7 +210,8 @@ def _extremes(array: AnyArray) -> tuple[Any, Any]:
     return np.min(lows), np.max(highs)
 
 
-def _all_zero_or_one(values: AnyArray) -> bool:
+def all_zero_or_one(values: AnyArray) -> bool:
+    """Tell whether there is nothing but 0 and 1."""
     return bool(np.all((values == 0) | (values == 1)))
 
 

@@ -105,9 +105,8 @@ class Sample:
         if self.y.dtype.kind != "f":
             return False
         starts = range(0, self.n, _SHORT_BLOCK_ROWS)
-        blocks = (_float64(self.y[start : start + _SHORT_BLOCK_ROWS]) for start in starts)
-        # Of all numbers from 0 to 1, only these two are their own squares.
-        return any(not np.array_equal(y * y, y) for y in blocks)
+        blocks = (self.y[start : start + _SHORT_BLOCK_ROWS] for start in starts)
+        return not all(checks.all_zero_or_one(y) for y in blocks)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows as float64 (p, y, w) blocks of at most BLOCK_ROWS."""

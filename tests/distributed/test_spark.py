@@ -65,22 +65,6 @@ def spark(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def columns():
-    """Return scores on edges, next to them and between, with outcomes, weights and groups."""
-    rng = np.random.default_rng(0)
-    k = np.arange(50_401) / 50_400
-    p = np.concatenate((k, np.nextafter(k, 0), np.nextafter(k, 1), rng.random(20_000)))
-    p = rng.permutation(p[p <= 1])
-    return {
-        "p": p,
-        "y": (rng.random(len(p)) < p).astype(np.int64),
-        "s": rng.random(len(p)),
-        "w": rng.exponential(size=len(p)) * (rng.random(len(p)) < 0.9),
-        "g": rng.choice(["a", "b"], len(p)),
-    }
-
-
-@pytest.fixture(scope="module")
 def table(spark, columns):
     """Return the rows spread over both executors."""
     return spark.createDataFrame(pd.DataFrame(columns)).repartition(4)

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray, IntArray, as_array
 from calibrant.problem import Index
 from calibrant.sample import Sample
@@ -35,8 +36,7 @@ def add_rows(
     table.is_weighted |= sample.is_weighted
     deposit = Deposit(cells, table)
     for p, y, w in sample.blocks():
-        # Of all numbers from 0 to 1, only these two are their own squares.
-        is_soft = not np.array_equal(y * y, y)
+        is_soft = not checks.all_zero_or_one(y)
         table.is_soft |= is_soft
         if w is None and not is_soft:
             deposit.count(p, y)
@@ -63,8 +63,7 @@ def _count(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] |
     deposit = Deposit(cells, table)
     for scores, outcomes, _ in Sample(y, p).blocks():
         is_sound = scores.min() >= 0 and scores.max() <= 1
-        # Of all numbers, only 0 and 1 are their own squares.
-        if not (is_sound and np.array_equal(outcomes * outcomes, outcomes)):
+        if not (is_sound and checks.all_zero_or_one(outcomes)):
             return None
         deposit.count(scores, outcomes)
     return table.counts, table.offsets

@@ -249,6 +249,9 @@ def test_long_columns_are_counted_on_trial(monkeypatch):
     soft = np.where(np.arange(70_000) == 69_999, 0.5, y)
     assert cb.Sketch().update(soft, p).table.is_soft
     before = whole.to_bytes()
+    for wrong in (2.0, -1.0, np.nan, np.inf, 1e200):
+        with pytest.raises(CalibrantError, match="y_true"):
+            whole.update(np.where(np.arange(70_000) == 69_998, wrong, y), p)
     for wrong in (1.5, np.nan):
         with pytest.raises(CalibrantError, match="69998"):
             whole.update(y, np.where(np.arange(70_000) == 69_998, wrong, p))
