@@ -9,6 +9,9 @@ from typing import TYPE_CHECKING, Any
 from calibrant._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to _ROOMS
+    from calibrant.assessment.assess import assess
+    from calibrant.assessment.result import Assessment
+    from calibrant.assessment.verdict import Verdict
     from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
     from calibrant.curves.reliability import local_calibration_error, reliability_curve
     from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
@@ -45,6 +48,9 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.sources.sketching import sketch
 
 _ROOMS = {
+    "assessment.assess": ("assess",),
+    "assessment.result": ("Assessment",),
+    "assessment.verdict": ("Verdict",),
     "curves.cumulative": (
         "cumulative_curve",
         "subpopulation_curve",
@@ -112,6 +118,7 @@ _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
 _SUBMODULES = ("datasets", "inference")
 
 __all__ = [
+    "Assessment",
     "BinTable",
     "CalibrantError",
     "CumulativeCurve",
@@ -125,8 +132,10 @@ __all__ = [
     "SketchError",
     "SlopeTestResult",
     "TestResult",
+    "Verdict",
     "__version__",
     "ace",
+    "assess",
     "bin_table",
     "brier_score",
     "calibration_slope_test",

@@ -177,13 +177,18 @@ def one_problem(
     pos_label: Any,
 ) -> Problem:
     """Read input that must stand for one binary problem."""
+    check_is_one(multiclass)
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return next(reduction.problems())
+
+
+def check_is_one(multiclass: Any) -> None:
+    """Refuse what stands for several binary problems."""
     if multiclass in ("classwise", "top_label"):
         raise CalibrantError(
             f"multiclass={multiclass!r} stands for several problems; this takes one: "
             "give multiclass='confidence' or a class label"
         )
-    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return next(reduction.problems())
 
 
 def read_table(

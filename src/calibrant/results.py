@@ -79,6 +79,45 @@ class BinTable(Result):
         return "\n".join(lines)
 
 
+@dataclass(frozen=True, repr=False)
+class Interval(Result):
+    """A number and how far off it may be."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    def excludes(self, other: float) -> bool:
+        """Tell whether a number lies outside; an unknown interval excludes nothing."""
+        return other < self.low or other > self.high
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.value:.4g} ({100 * self.level:g}% interval {self.low:.4g} to {self.high:.4g})"
+        )
+
+
+@dataclass(frozen=True)
+class Stretch(Result):
+    """A stretch of scores and the mean deviation over it.
+
+    Attributes
+    ----------
+    low, high
+        The least and the greatest score in it.
+    share
+        Its share of the weight.
+    gap
+        The mean of y - p over it.
+    """
+
+    low: float
+    high: float
+    share: float
+    gap: float
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class Curve(Result):
     """The outcome to expect at each score.
@@ -182,8 +221,12 @@ def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, Result):
+        return value.to_dict()
     if isinstance(value, np.ndarray):
         return [_plain(one) for one in value.tolist()]
+    if isinstance(value, tuple):
+        return [_plain(one) for one in value]
     value = value.item() if isinstance(value, np.generic) else value
     return None if isinstance(value, float) and np.isnan(value) else value
 
@@ -286,6 +329,24 @@ class CumulativeCurve(Result):
     score: FloatArray
     deviation: FloatArray
     sigma: float
+
+    def thinned(self, n_points: int = 2048) -> CumulativeCurve:
+        """Return the curve with about so many points at most, its turns among them.
+
+        Of each run of points the first, the lowest and the highest stay, and the last of all, so
+        that what is drawn looks the same and its range is the same number.
+        """
+        n = len(self.deviation)
+        if n <= n_points:
+            return self
+        run = -(-3 * n // n_points)
+        filled = np.pad(self.deviation, (0, -n % run), mode="edge").reshape(-1, run)
+        first = np.arange(len(filled)) * run
+        turns = (first, first + filled.argmin(axis=1), first + filled.argmax(axis=1), [n - 1])
+        kept = np.unique(np.minimum(np.concatenate(turns), n - 1))
+        return CumulativeCurve(
+            self.fraction[kept], self.score[kept], self.deviation[kept], self.sigma
+        )
 
     def __repr__(self) -> str:
         return (

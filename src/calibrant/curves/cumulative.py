@@ -60,7 +60,7 @@ def cumulative_curve(
     ([0.0, 0.25, 0.5, 1.0], [0.0, -0.125, -0.03125, 0.09375])
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return _curve(calibration_walk(problem))
+    return curve_of_walk(calibration_walk(problem))
 
 
 def subpopulation_curve(
@@ -115,11 +115,12 @@ def subpopulation_curve(
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     member = read_group(group, sample_weight, problem)
     if against == "calibration":
-        return _curve(calibration_walk(group_alone(problem, member)))
-    return _curve(GroupCells.around(problem, member).walk())
+        return curve_of_walk(calibration_walk(group_alone(problem, member)))
+    return curve_of_walk(GroupCells.around(problem, member).walk())
 
 
-def _curve(walk: Walk) -> CumulativeCurve:
+def curve_of_walk(walk: Walk) -> CumulativeCurve:
+    """Return a walk as a curve."""
     return CumulativeCurve(
         fraction=walk.fraction,
         score=np.concatenate((walk.score[:1], walk.score)),

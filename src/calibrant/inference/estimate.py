@@ -13,7 +13,7 @@ from calibrant.inference.intervals.measured import Question, check_has_interval
 from calibrant.measures.binned import ece
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.named import read_measure
+from calibrant.measures.named import Measure, read_measure
 from calibrant.measures.smooth import smooth_ece
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
@@ -127,24 +127,29 @@ def estimate(
     error = read_measure(name, options)
     check_has_interval(name, error)
     checks.check_choice(method, "method", ("uniform", "percentile"))
-    _check_level(level)
+    check_level(level)
     check_resamples(n_resamples)
     generator = read_generator(rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     clusters = _read_clusters(groups, sample_weight, problem, generator)
+    question = Question(level, method, n_resamples, generator, clusters)
+    return estimated(name, error, problem, question)
+
+
+def estimated(name: str, error: Measure, problem: Problem, question: Question) -> Estimate:
+    """Return the estimate of a measure of a problem, both read and checked."""
     value, bound = error(problem), error.error_bound(problem)
-    question = Question(level, method, int(n_resamples), generator, clusters)
     interval = question.interval(error, problem, value)
     return Estimate(
         value=value,
         bias_corrected=interval.centre,
         low=max(interval.low - bound, 0.0),
         high=min(interval.high + bound, 1.0),
-        level=float(level),
+        level=float(question.level),
         n=problem.n,
         error_bound=bound,
         measure=name,
-        method=method,
+        method=question.method,
     )
 
 
@@ -157,7 +162,8 @@ def _read_name(measure: str | Callable[..., float]) -> str:
     raise CalibrantError(f"measure must be one of {known}, or its name; got {given!r}")
 
 
-def _check_level(level: float) -> None:
+def check_level(level: float) -> None:
+    """Refuse a level of confidence that is not between 0 and 1."""
     checks.check_positive(level, "level")
     if level >= 1:
         raise CalibrantError(f"level must lie between 0 and 1; got {level!r}: 0.95 is 95%")

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.binning import Side
+from calibrant.binning import Binning, Side
 from calibrant.measures.binned_error import BinCount, Strategy, read_binning
 from calibrant.multiclass import one_problem
+from calibrant.problem import Problem
 from calibrant.results import BinTable
 
 __all__ = ["bin_table"]
@@ -51,7 +52,12 @@ def bin_table(
             0.5 - 1         2    0.8750    1.0000  +0.1250
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    bins = read_binning(n_bins, strategy, closed).bins(problem)
+    return table_of(problem, read_binning(n_bins, strategy, closed))
+
+
+def table_of(problem: Problem, binning: Binning) -> BinTable:
+    """Return the table of one problem."""
+    bins = binning.bins(problem)
     rows, weight, pred, true = problem.totals(bins, "rows", "weight", "pred", "true")
     with np.errstate(invalid="ignore"):
         mean_pred, mean_true = pred / weight, true / weight

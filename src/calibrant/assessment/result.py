@@ -1,0 +1,132 @@
+"""Assessment: the whole picture of one set of predictions."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from calibrant.assessment.classes import ClassRow
+from calibrant.assessment.verdict import Verdict
+from calibrant.errors import CalibrantError
+from calibrant.inference.estimate_result import Estimate
+from calibrant.results import (
+    BinTable,
+    CumulativeCurve,
+    Curve,
+    Interval,
+    Result,
+    TestResult,
+    frame,
+)
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["Assessment"]
+
+
+@dataclass(frozen=True)
+class Settings(Result):
+    """How an assessment was made, so that it can be made again."""
+
+    level: float
+    n_resamples: int
+    seed: int | None
+    n_bins: int
+    problem: str
+    version: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment(Result):
+    """The whole picture of one set of predictions.
+
+    Attributes
+    ----------
+    verdict
+        What may be said in plain words; `print` it.
+    n
+        How many rows carry weight.
+    weight
+        Their total weight.
+    prevalence, mean_prediction
+        Weighted means of outcomes and predictions.
+    bias
+        prevalence - mean_prediction, with an interval: negative where predictions are too high.
+    slope
+        How fast outcomes rise with predictions, by least squares: below 1 where they are too
+        extreme; nan where there is only one score.
+    estimates
+        Calibration errors with their intervals.
+    brier_score
+        The mean squared error, which also rewards sharpness.
+    test
+        The cumulative test of calibration; None where noise is unknown (soft labels) or there is
+        none (predictions of 0 and 1 alone).
+    curves
+        Reliability curves: "smooth", "binned", and "isotonic" where rows were given.
+    cumulative
+        The cumulative deviation, thinned to what can be seen.
+    bins
+        Counts and means bin by bin.
+    classes
+        For (n, C) probabilities, each class against the rest.
+    notes
+        What is unusual about the data.
+    settings
+        How all this was made.
+    """
+
+    verdict: Verdict
+    n: int
+    weight: float
+    prevalence: float
+    mean_prediction: float
+    bias: Interval
+    slope: Interval
+    estimates: tuple[Estimate, ...]
+    brier_score: float
+    test: TestResult | None
+    curves: tuple[Curve, ...]
+    cumulative: CumulativeCurve
+    bins: BinTable
+    classes: tuple[ClassRow, ...]
+    notes: tuple[str, ...]
+    settings: Settings
+
+    def __getitem__(self, measure: str) -> Estimate:
+        """Return the estimate of a measure by its name."""
+        for one in self.estimates:
+            if one.measure == measure:
+                return one
+        known = ", ".join(one.measure for one in self.estimates)
+        raise CalibrantError(f"there is no estimate of {measure!r} here; there are: {known}")
+
+    def curve(self, method: str) -> Curve:
+        """Return the reliability curve of this method."""
+        for one in self.curves:
+            if one.method == method:
+                return one
+        known = ", ".join(one.method for one in self.curves)
+        raise CalibrantError(f"there is no {method!r} curve here; there are: {known}")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas table with one row a measure."""
+        names = ("measure", "value", "bias_corrected", "low", "high", "level", "n", "error_bound")
+        return frame({name: [getattr(one, name) for one in self.estimates] for name in names})
+
+    def __repr__(self) -> str:
+        width = max(len(one.measure) for one in self.estimates)
+        lines = [str(self.verdict), ""]
+        lines.append(f"{'':{width}} {'value':>8} {'low':>8} {'high':>8} {'corrected':>9}")
+        lines += [
+            f"{one.measure:{width}} {one.value:8.4f} {one.low:8.4f} {one.high:8.4f} "
+            f"{one.bias_corrected:9.4f}"
+            for one in self.estimates
+        ]
+        lines += ["", f"n = {self.n}, prevalence {self.prevalence:.4g}, {self._means()}"]
+        lines += [f"- {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _means(self) -> str:
+        return f"mean prediction {self.mean_prediction:.4g}, Brier score {self.brier_score:.4g}"

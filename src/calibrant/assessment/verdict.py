@@ -1,0 +1,210 @@
+"""The verdict: what may be said of a set of predictions, and no more.
+
+Everything hangs on one test, made once. Only where it finds miscalibration does the verdict go on
+to say where and in which direction, so that calibrated predictions are spoken ill of in any way no
+more often than the test errs: in 5% of cases, at a level of 95%.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from calibrant.assessment.summary import Summary
+from calibrant.inference.estimate_result import Estimate
+from calibrant.inference.laws import brownian_range
+from calibrant.results import Result, Stretch, TestResult
+
+__all__ = ["Verdict"]
+
+# What `smallest_detectable` and `n_needed` speak of is found with a chance of 0.8.
+_POWER_QUANTILE = 0.8416212335729143
+
+
+@dataclass(frozen=True, repr=False)
+class Verdict(Result):
+    """What may be said in plain words.
+
+    Attributes
+    ----------
+    detected
+        Whether miscalibration was detected: by the cumulative test, or, for soft labels, whose
+        noise the test does not know, by the interval of ecce_r.
+    direction
+        "over-confident", "under-confident", "too high", "too low", "mixed", or "none detected".
+        Binary predictions are over-confident where outcomes rise more slowly than predictions;
+        confidences are where they are too high on average.
+    stretch
+        The scores over which outcomes deviate most in total.
+    smallest_detectable
+        The constant error that the test would find in 4 of 5 samples such as this; nan where the
+        noise is not known.
+    n_needed
+        How many such rows would make a deviation of the size seen, less what noise adds to it,
+        be found in 4 of 5 samples; None where there is nothing left of it, or no noise is known.
+    text
+        All of it in a few sentences.
+    """
+
+    detected: bool
+    direction: str
+    stretch: Stretch
+    smallest_detectable: float
+    n_needed: int | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text
+
+    def __repr__(self) -> str:
+        return f"Verdict({self.text!r})"
+
+
+@dataclass(frozen=True)
+class Findings:
+    """All that a verdict is made from."""
+
+    smooth: Estimate
+    deviation: Estimate
+    test: TestResult | None
+    summary: Summary
+    stretch: Stretch
+    level: float
+    n: int
+    is_confidence: bool
+    is_refuted: bool
+
+    def verdict(self) -> Verdict:
+        """Return the verdict."""
+        detected = self._detected
+        direction = self._direction if detected else "none detected"
+        parts = [self._whether(detected), self._how_much()]
+        if detected:
+            parts += [self._where(), *self._which_way(direction)]
+        else:
+            parts += self._what_could_be()
+        return Verdict(
+            detected=detected,
+            direction=direction,
+            stretch=self.stretch,
+            smallest_detectable=self.smallest_detectable,
+            n_needed=self.n_needed,
+            text=" ".join(parts),
+        )
+
+    @property
+    def smallest_detectable(self) -> float:
+        """The constant error that is found with the power above."""
+        return math.nan if self.test is None else self._reach * self.test.sigma
+
+    @property
+    def n_needed(self) -> int | None:
+        """How many rows it takes to find a deviation of the size seen."""
+        size = self.deviation.bias_corrected
+        if self.test is None or size <= 0:
+            return None
+        return math.ceil(self.n * (self._reach * self.test.sigma / size) ** 2)
+
+    @property
+    def _reach(self) -> float:
+        """How many sigma the walk must drift to be found so often.
+
+        A walk that drifts m sigma has a range of about m + 1/m: its turns add to its end.
+        """
+        far = float(brownian_range.ppf(self.level)) + _POWER_QUANTILE
+        return (far + math.sqrt(max(far * far - 4, 0.0))) / 2
+
+    @property
+    def _detected(self) -> bool:
+        if self.is_refuted:
+            return True
+        if self.test is None:
+            return self.deviation.low > 0
+        return self.test.p_value <= 1 - self.level
+
+    @property
+    def _direction(self) -> str:
+        bias, slope = self.summary.bias, self.summary.slope
+        if self.is_confidence and bias.excludes(0):
+            return "over-confident" if bias.value < 0 else "under-confident"
+        if not self.is_confidence and slope.excludes(1):
+            return "over-confident" if slope.value < 1 else "under-confident"
+        if bias.excludes(0):
+            return "too high" if bias.value < 0 else "too low"
+        return "mixed"
+
+    def _whether(self, detected: bool) -> str:
+        if self.is_refuted:
+            return "Not calibrated: a prediction of 0 came true, or one of 1 did not."
+        found = "Miscalibration detected" if detected else "No miscalibration detected"
+        if self.test is None:
+            sign = "above" if detected else "at"
+            return f"{found} (the interval of ecce_r begins {sign} 0)."
+        return f"{found} (P = {_p_value(self.test.p_value)})."
+
+    def _how_much(self) -> str:
+        s = self.smooth
+        return (
+            f"The smooth calibration error is {s.value:.3g}, "
+            f"{100 * s.level:g}% interval {s.low:.3g} to {s.high:.3g}."
+        )
+
+    def _where(self) -> str:
+        s = self.stretch
+        if s.low == s.high:
+            span = f"At the score {s.low:.3g}"
+        else:
+            span = f"Between the scores {s.low:.3g} and {s.high:.3g}"
+        side = "above" if s.gap > 0 else "below"
+        return (
+            f"{span}, {_share(s.share)} of the weight, outcomes are on average {abs(s.gap):.2g} "
+            f"{side} what was predicted."
+        )
+
+    def _which_way(self, direction: str) -> list[str]:
+        bias = self.summary.bias
+        if direction in ("over-confident", "under-confident"):
+            return [f"Predictions are {direction}: {self._confidence()}."]
+        if direction in ("too high", "too low"):
+            least, most = sorted((abs(bias.low), abs(bias.high)))
+            size = f"{abs(bias.value):.2g} on average ({least:.2g} to {most:.2g})"
+            return [f"Predictions are {direction} by {size}."]
+        return ["Overall they lean neither way: see the curve."]
+
+    def _confidence(self) -> str:
+        bias, slope = self.summary.bias, self.summary.slope
+        if self.is_confidence:
+            more = "exceeds" if bias.value < 0 else "falls short of"
+            return f"confidence {more} accuracy by {abs(bias.value):.2g} on average"
+        return (
+            f"outcomes rise {slope.value:.2g} times as fast as predictions "
+            f"({slope.low:.2g} to {slope.high:.2g})"
+        )
+
+    def _what_could_be(self) -> list[str]:
+        if self.test is None:
+            return []
+        if self.smallest_detectable >= 1:
+            return ["There are too few rows to detect anything."]
+        error = f"an error of {self.smallest_detectable:.2g} everywhere"
+        parts = [f"With {self.n} rows such as these, {error} would be found in 4 of 5 samples."]
+        if self.n_needed is not None and self.n_needed > self.n:
+            parts.append(
+                f"If the deviation is as large as it looks, about {_round_up(self.n_needed)} rows "
+                "would show it."
+            )
+        return parts
+
+
+def _p_value(p: float) -> str:
+    return f"{p:.2g}" if p >= 1e-4 else f"{p:.0e}"
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.0f}%" if share >= 0.01 else f"{100 * share:.2g}%"
+
+
+def _round_up(n: int) -> str:
+    """Return a number of rows with two digits that count."""
+    unit = 10 ** max(len(str(n)) - 2, 0)
+    return str(-(-n // unit) * unit)

@@ -1,0 +1,230 @@
+"""assess: everything at once, and words that say no more than the test does."""
+
+import json
+
+import numpy as np
+import pytest
+
+from calibrant import (
+    CalibrantError,
+    Sketch,
+    assess,
+    bin_table,
+    brier_score,
+    cumulative_test,
+    estimate,
+)
+from calibrant import cumulative_curve as whole_walk
+from calibrant.datasets import simulate
+
+FEW = {"n_resamples": 100}
+
+
+@pytest.fixture(scope="module")
+def rows():
+    drawn = simulate("overconfident", 3000, rng=1)
+    return drawn.y_true, drawn.y_prob
+
+
+@pytest.fixture(scope="module")
+def found(rows):
+    return assess(*rows, **FEW)
+
+
+def test_estimates_are_those_of_estimate(rows, found):
+    for name in ("smooth_ece", "ece", "ecce_r", "ecce_mad", "logit_smoothed_ece"):
+        assert found[name] == estimate(name, *rows, **FEW)
+
+
+def test_other_numbers(rows, found):
+    y, p = rows
+    assert found.n == found.weight == 3000
+    assert found.prevalence == pytest.approx(y.mean())
+    assert found.mean_prediction == pytest.approx(p.mean())
+    assert found.brier_score == brier_score(y, p)
+    assert found.test == cumulative_test(y, p)
+    np.testing.assert_array_equal(found.bins.gap, bin_table(y, p).gap)
+    assert found.settings.seed == 0
+    assert found.settings.problem == "binary"
+
+
+def test_bias_and_slope_by_least_squares(rows, found):
+    y, p = rows
+    r, away = y - p, p - p.mean()
+    slope = 1 + (r @ away) / (away @ away)
+    error = np.sqrt((r * r) @ (away * away)) / (away @ away)
+    assert found.slope.value == pytest.approx(slope)
+    assert found.slope.high - slope == pytest.approx(1.959964 * error, rel=1e-6)
+    assert found.bias.value == pytest.approx(r.mean())
+    assert found.bias.value - found.bias.low == pytest.approx(
+        1.959964 * np.sqrt((r * r).sum()) / len(r), rel=1e-6
+    )
+
+
+def test_the_stretch_is_that_of_the_range(rows, found):
+    stretch, walk = found.verdict.stretch, whole_walk(*rows)
+    y, p = rows
+    inside = (p >= stretch.low) & (p <= stretch.high)
+    assert abs(stretch.gap * stretch.share) == pytest.approx(found["ecce_r"].value)
+    assert stretch.share == pytest.approx(inside.mean())
+    assert stretch.gap == pytest.approx((y - p)[inside].mean())
+    assert walk.deviation.max() - walk.deviation.min() == pytest.approx(found["ecce_r"].value)
+
+
+def test_the_verdict_on_overconfident_predictions(found):
+    verdict = found.verdict
+    assert verdict.detected
+    assert verdict.direction == "over-confident"
+    assert str(verdict).startswith("Miscalibration detected (P = ")
+    assert "times as fast as predictions" in str(verdict)
+    assert repr(found).startswith(str(verdict))
+
+
+@pytest.mark.parametrize(
+    ("scenario", "direction"),
+    [("underconfident", "under-confident"), ("shifted", "too high"), ("perfect", "none detected")],
+)
+def test_directions(scenario, direction):
+    drawn = simulate(scenario, 20_000, rng=3)
+    verdict = assess(drawn.y_true, drawn.y_prob, **FEW).verdict
+    assert verdict.direction == direction
+    assert verdict.detected == (direction != "none detected")
+
+
+def test_where_nothing_is_found_nothing_is_said_of_where():
+    drawn = simulate("perfect", 500, rng=2)
+    text = str(assess(drawn.y_true, drawn.y_prob, **FEW).verdict)
+    assert text.startswith("No miscalibration detected")
+    assert "everywhere would be found in 4 of 5 samples" in text
+    for word in ("Between", "confident", "too high", "too low"):
+        assert word not in text
+
+
+def test_confidence_and_classes():
+    rng = np.random.default_rng(0)
+    prob = rng.dirichlet([0.3, 0.3, 0.3], 4000)
+    flat = prob**0.5 / (prob**0.5).sum(axis=1, keepdims=True)
+    y = (rng.random(4000)[:, None] > flat.cumsum(axis=1)).sum(axis=1)
+    found = assess(y, prob, **FEW)
+    assert found.settings.problem == "confidence"
+    assert found.verdict.direction == "over-confident"
+    assert "confidence exceeds accuracy by" in str(found.verdict)
+    assert [row.label for row in found.classes] == [0, 1, 2]
+    one = assess(y, prob, multiclass=1, **FEW)
+    assert one.classes == ()
+    assert one.settings.problem == "class 1"
+    assert one["ece"].value == found.classes[1].ece
+    assert one["smooth_ece"].value == found.classes[1].smooth_ece
+    with pytest.raises(CalibrantError, match="stands for several problems"):
+        assess(y, prob, multiclass="classwise")
+
+
+def test_a_sketch_stands_in(rows, found):
+    sketched = assess(Sketch().update(*rows), **FEW)
+    assert sketched["smooth_ece"].value == pytest.approx(found["smooth_ece"].value, abs=1e-8)
+    assert sketched["ece"].value == pytest.approx(found["ece"].value, abs=1e-12)
+    assert sketched.verdict.direction == found.verdict.direction
+    assert sketched.brier_score == pytest.approx(found.brier_score, abs=1e-12)
+    assert [curve.method for curve in sketched.curves] == ["smooth", "binned"]
+    with pytest.raises(CalibrantError, match="there is no estimate of 'logit_smoothed_ece' here"):
+        sketched["logit_smoothed_ece"]
+    with pytest.raises(CalibrantError, match="there is no 'isotonic' curve here"):
+        sketched.curve("isotonic")
+
+
+def test_many_rows_are_pooled_unless_that_would_blur(monkeypatch):
+    monkeypatch.setattr("calibrant.assessment.assess._MANY_ROWS", 100_000)
+    drawn = simulate("overconfident", 100_000, rng=1)
+    found = assess(drawn.y_true, drawn.y_prob, **FEW)
+    for name in ("smooth_ece", "ece", "ecce_r", "logit_smoothed_ece"):
+        exact = estimate(name, drawn.y_true, drawn.y_prob, **FEW)
+        assert 0 < found[name].error_bound < 1e-4
+        assert abs(found[name].value - exact.value) <= found[name].error_bound
+        assert found[name].high == pytest.approx(exact.high, rel=0.02)
+    tied = assess(drawn.y_true, np.round(drawn.y_prob, 1), **FEW)
+    assert tied["ecce_r"].error_bound == 0
+
+
+def test_predictions_that_leave_nothing_to_chance():
+    right = assess([0, 1, 1], [0, 1, 1], **FEW)
+    assert right.test is None
+    assert not right.verdict.detected
+    wrong = assess([1, 1, 1], [0, 1, 1], **FEW)
+    assert wrong.verdict.detected
+    assert str(wrong.verdict).startswith("Not calibrated: a prediction of 0 came true")
+    assert "3 predictions of exactly 0 or 1, and 1 of them contradicted" in " ".join(wrong.notes)
+
+
+def test_soft_labels_have_no_test():
+    rng = np.random.default_rng(0)
+    p = rng.random(400)
+    found = assess(np.clip(p + 0.1 + 0.02 * rng.standard_normal(400), 0, 1), p, **FEW)
+    assert found.test is None
+    assert found.verdict.detected
+    assert "the interval of ecce_r begins above 0" in str(found.verdict)
+    assert np.isnan(found.verdict.smallest_detectable)
+    assert found.verdict.n_needed is None
+
+
+def test_notes_on_the_data():
+    assert "There is only 1 row." in assess([1], [0.3], **FEW).notes
+    assert "Every outcome is 1." in assess([1], [0.3], **FEW).notes
+    y = np.r_[np.ones(3), np.zeros(997)]
+    notes = assess(y, np.linspace(0.001, 0.01, 1000), sample_weight=np.full(1000, 2.0), **FEW).notes
+    assert "Outcome 1 is rare: about 3 rows have it." in notes
+    assert "Rows are weighted: they weigh as much as 1000 of equal weight." in notes
+
+
+def test_one_row_and_one_score():
+    found = assess([1], [0.3], **FEW)
+    assert "too few rows to detect anything" in str(found.verdict)
+    assert np.isnan(found.slope.value)
+    same = assess([0, 1] * 100, [0.2] * 200, **FEW)
+    assert same.verdict.direction == "too low"
+    assert "At the score 0.2, 100% of the weight" in str(same.verdict)
+
+
+def test_the_same_seed_gives_the_same_assessment(rows):
+    first, second = (json.dumps(assess(*rows, rng=7, **FEW).to_dict()) for _ in range(2))
+    assert first == second
+    assert assess(*rows, rng=np.random.default_rng(7), **FEW).settings.seed is None
+
+
+def test_to_dict_is_plain_and_small(found):
+    plain = found.to_dict()
+    assert plain["verdict"]["direction"] == "over-confident"
+    assert plain["estimates"][0]["measure"] == "smooth_ece"
+    assert len(plain["cumulative"]["score"]) <= 2100
+    json.dumps(plain, allow_nan=False)
+
+
+def test_to_frame(found):
+    pytest.importorskip("pandas")
+    table = found.to_frame()
+    assert table["measure"].tolist()[0] == "smooth_ece"
+    assert table["low"].tolist() == [one.low for one in found.estimates]
+
+
+def test_a_thinned_walk_keeps_its_turns(rows):
+    whole = whole_walk(*rows)
+    thin = whole.thinned(300)
+    assert len(thin.score) <= 310
+    assert thin.deviation.max() == whole.deviation.max()
+    assert thin.deviation.min() == whole.deviation.min()
+    assert (thin.fraction[0], thin.fraction[-1]) == (0, 1)
+    assert thin.deviation[-1] == whole.deviation[-1]
+    assert whole.thinned(5000) is whole
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"level": 95}, "level must lie between 0 and 1"),
+        ({"n_bins": 0}, "n_bins"),
+        ({"n_resamples": 0}, "n_resamples must be a whole number"),
+        ({"rng": -1}, "rng must be a whole number"),
+    ],
+)
+def test_bad_options(rows, options, said):
+    with pytest.raises(CalibrantError, match=said):
+        assess(*rows, **options)
