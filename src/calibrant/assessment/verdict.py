@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 
 from calibrant.assessment.summary import Summary
 from calibrant.inference.estimate_result import Estimate
@@ -105,7 +106,7 @@ class Findings:
             return None
         return math.ceil(self.n * (self._reach * self.test.sigma / size) ** 2)
 
-    @property
+    @cached_property
     def _reach(self) -> float:
         """How many sigma the walk must drift to be found so often.
 
