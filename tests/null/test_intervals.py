@@ -1,4 +1,4 @@
-"""How often intervals hold the population value: a short slice of benchmarks/interval_coverage.py.
+"""How often intervals hold the population value: a short slice of `calibrant papers coverage`.
 
 A true 95% is seen at 91% or more of 150 samples, but for one time in a hundred; seeds are fixed.
 """

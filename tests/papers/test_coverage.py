@@ -1,0 +1,100 @@
+"""The study of intervals: its headline facts from a quick run, and files of blocks put together."""
+
+import math
+from dataclasses import replace
+
+import pytest
+
+import calibrant as cb
+from calibrant.datasets import SCENARIOS
+from calibrant.papers import coverage
+from calibrant.papers._csv import to_csv
+
+
+@pytest.fixture(scope="module")
+def run(quickly):
+    return quickly("coverage")
+
+
+def test_naive_intervals_never_hold_perfect_calibration_and_ours_do(run):
+    share = {
+        (r.scenario, r.measure, r.method): r.covered / r.repetitions for r in run.tables["pooled"]
+    }
+    for measure in ("smooth_ece", "ece"):
+        assert share["perfect", measure, "percentile"] == 0
+        assert share["perfect", measure, "uniform"] >= 0.9
+    assert share["perfect", "smooth_ece", "relplot"] < 0.7
+    assert share["overconfident", "smooth_ece", "uniform"] >= 0.88
+
+
+@pytest.mark.parametrize("scenario", ["perfect", "sinusoidal", "tenths", "softmax"])
+def test_population_values(scenario):
+    exact = SCENARIOS[scenario]
+    for measure, value in {
+        "smooth_ece": exact.smooth_ece(),
+        "ece": exact.binned_ece(15),
+        "ecce_mad": exact.ecce_mad(),
+        "ecce_r": exact.ecce_r(),
+    }.items():
+        assert coverage.truth(scenario, measure) == pytest.approx(value, abs=1e-10)
+
+
+def test_the_whole_study_has_every_cell():
+    (part,) = coverage.parts(False)
+    repetitions = part.measure.keywords["repetitions"]
+    ours = [cell for cell in part.cells if cell[3] == "uniform"]
+    assert len(ours) == 9 * 5 * 6 * 2000 // repetitions
+    assert len(set(part.cells)) == len(part.cells)
+    assert {cell[2] for cell in part.cells if cell[3] == "relplot"} == {"smooth_ece"}
+
+
+def test_the_interval_of_relplot_reaches_equally_far_on_both_sides(run):
+    naive, wide = (
+        next(r for r in run.tables["blocks"] if (r.measure, r.method) == ("smooth_ece", method))
+        for method in ("percentile", "relplot")
+    )
+    assert naive.centre == wide.centre
+    assert naive.width < wide.width <= 2 * naive.high
+
+
+BLOCK = coverage.Block(
+    *("rare", 50, "ece", "uniform", 0, 0.01, 50),
+    covered=40,
+    low_right=45,
+    high_right=45,
+    seconds=1.5,
+    width=0.2,
+    high=0.3,
+    centre=0.02,
+)
+
+
+def test_blocks_of_several_files_are_pooled_once(tmp_path):
+    other = replace(BLOCK, block=1, repetitions=150, covered=150, width=0.4)
+    (tmp_path / "a.csv").write_bytes(to_csv([BLOCK]))
+    (tmp_path / "b.csv").write_bytes(to_csv([BLOCK, other]))
+    done = coverage.gather([tmp_path / "a.csv", tmp_path / "b.csv"], out=tmp_path)
+    (row,) = done.tables["pooled"]
+    assert (row.repetitions, row.covered, row.low_right, row.seconds) == (200, 190, 90, 3.0)
+    assert row.width == pytest.approx((0.2 * 50 + 0.4 * 150) / 200)
+    assert "| rare | 95.0 |" in done.page.read_text()
+    # A page made of pooled lines is the same page.
+    again = coverage.gather([tmp_path / "coverage" / "pooled.csv"], out=tmp_path / "again")
+    assert again.page.read_text() == done.page.read_text()
+
+
+@pytest.mark.parametrize(("covered", "said"), [(186, "No coverage"), (150, "75.0% of 200 (-13.0)")])
+def test_coverage_below_the_level_is_told(tmp_path, covered, said):
+    (tmp_path / "a.csv").write_bytes(to_csv([replace(BLOCK, repetitions=200, covered=covered)]))
+    page = coverage.gather([tmp_path / "a.csv"], out=tmp_path).page.read_text()
+    assert said in page.partition("## Below the mark")[2]
+
+
+def test_the_columns_of_a_block():
+    assert to_csv([BLOCK]).decode().splitlines()[0] == (
+        "scenario,n,measure,method,block,truth,repetitions,covered,low_right,high_right,"
+        "seconds,width,high,centre"
+    )
+    assert math.isclose(
+        coverage.truth("shifted", "ece"), cb.datasets.SCENARIOS["shifted"].binned_ece(15)
+    )

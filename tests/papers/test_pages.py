@@ -1,0 +1,47 @@
+"""The pages of the site are what the tables beside them say."""
+
+from dataclasses import replace
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+from calibrant import papers
+from calibrant.papers import coverage
+from calibrant.papers._csv import read_csv
+from calibrant.papers._running import measured
+
+DOCS = Path(__file__).parents[2] / "docs" / "papers"
+
+
+def fail(*cell):
+    raise AssertionError(f"{cell} is not in the table")
+
+
+def report(name):
+    """Make the report from the tables of the site, which must be complete."""
+    paper = import_module(f"calibrant.papers.{name.replace('-', '_')}").PAPER
+    if name == "coverage":
+        # The site has one line a cell of this study, all blocks pooled.
+        return paper.report({"blocks": read_csv(DOCS / name / "pooled.csv", coverage.Block)})
+    tables = {
+        part.name: measured(
+            replace(part, measure=fail), DOCS / name / f"{part.name}.csv", lambda *_: None
+        )
+        for part in paper.parts(False)
+    }
+    return paper.report(tables)
+
+
+@pytest.mark.parametrize("name", papers.names())
+def test_the_page_is_what_the_tables_say(name):
+    found = report(name)
+    assert (DOCS / f"{name}.md").read_text() == found.text
+    for figure in found.figures:
+        assert (DOCS / name / f"{figure}.png").exists()
+
+
+@pytest.mark.parametrize("name", [name for name in papers.names() if name != "coverage"])
+def test_every_remarkable_deviation_has_its_reason(name):
+    comparisons = report(name).tables["comparisons"]
+    assert [c for c in comparisons if c.is_remarkable and not c.note] == []
