@@ -115,7 +115,7 @@ _ROOMS = {
     "sources.sketching": ("sketch",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
-_SUBMODULES = ("datasets", "inference")
+_SUBMODULES = ("datasets", "inference", "papers", "plot", "recalibration")
 
 __all__ = [
     "Assessment",

@@ -151,7 +151,8 @@ def test_predictions_that_leave_nothing_to_chance():
     assert not right.verdict.detected
     wrong = assess([1, 1, 1], [0, 1, 1], **FEW)
     assert wrong.verdict.detected
-    assert str(wrong.verdict).startswith("Not calibrated: a prediction of 0 came true")
+    assert str(wrong.verdict).startswith("Not calibrated, since a prediction of 0 came true")
+    assert "beyond that no miscalibration is detected" in str(wrong.verdict)
     assert "3 predictions of exactly 0 or 1, and 1 of them contradicted" in " ".join(wrong.notes)
 
 

@@ -77,15 +77,14 @@ class Findings:
 
     def verdict(self) -> Verdict:
         """Return the verdict."""
-        detected = self._detected
-        direction = self._direction if detected else "none detected"
-        parts = [self._whether(detected), self._how_much()]
-        if detected:
+        direction = self._direction if self._is_seen else "none detected"
+        parts = [self._whether(), self._how_much()]
+        if self._is_seen:
             parts += [self._where(), *self._which_way(direction)]
         else:
             parts += self._what_could_be()
         return Verdict(
-            detected=detected,
+            detected=self._detected,
             direction=direction,
             stretch=self.stretch,
             smallest_detectable=self.smallest_detectable,
@@ -117,8 +116,11 @@ class Findings:
 
     @property
     def _detected(self) -> bool:
-        if self.is_refuted:
-            return True
+        return self.is_refuted or self._is_seen
+
+    @property
+    def _is_seen(self) -> bool:
+        """Whether the deviation is more than noise."""
         if self.test is None:
             return self.deviation.low > 0
         return self.test.p_value <= 1 - self.level
@@ -134,14 +136,16 @@ class Findings:
             return "too high" if bias.value < 0 else "too low"
         return "mixed"
 
-    def _whether(self, detected: bool) -> str:
-        if self.is_refuted:
-            return "Not calibrated: a prediction of 0 came true, or one of 1 did not."
-        found = "Miscalibration detected" if detected else "No miscalibration detected"
+    def _whether(self) -> str:
+        found = "Miscalibration detected" if self._is_seen else "No miscalibration detected"
         if self.test is None:
-            sign = "above" if detected else "at"
-            return f"{found} (the interval of ecce_r begins {sign} 0)."
-        return f"{found} (P = {_p_value(self.test.p_value)})."
+            reason = f"the interval of ecce_r begins {'above' if self._is_seen else 'at'} 0"
+        else:
+            reason = f"P = {_p_value(self.test.p_value)}"
+        if self.is_refuted and not self._is_seen:
+            found = "Not calibrated, since a prediction of 0 came true or one of 1 did not"
+            reason = f"beyond that no miscalibration is detected: {reason}"
+        return f"{found} ({reason})."
 
     def _how_much(self) -> str:
         s = self.smooth

@@ -1,0 +1,44 @@
+"""Draw the pictures of the documentation from bundled data.
+
+Usage: python tools/pictures.py [FOLDER]
+
+They are kept in docs/pictures; run this after a change in how things are drawn, and look at them.
+"""
+
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import calibrant as cb
+from matplotlib.axes import Axes
+
+FLARES = cb.datasets.load_flares("DAFFS")
+RAIN = cb.datasets.load_rain()
+
+
+def _local() -> Axes:
+    return cb.plot.reliability(cb.local_calibration_error(RAIN.y_true, RAIN.y_prob))
+
+
+PICTURES: dict[str, Callable[[], Axes]] = {
+    "smooth": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob),
+    "binned": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob, method="binned", n_bins=10),
+    "isotonic": lambda: cb.plot.reliability(RAIN.y_true, RAIN.y_prob, method="isotonic"),
+    "local": _local,
+    "cumulative": lambda: cb.plot.cumulative(FLARES.y_true, FLARES.y_prob),
+    "sweep": lambda: cb.plot.bins_sweep(FLARES.y_true, FLARES.y_prob),
+    "assessment": lambda: cb.plot.assessment(RAIN.y_true, RAIN.y_prob),
+}
+
+
+def main(folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, draw in PICTURES.items():
+        figure = draw().figure
+        # Neither dates nor random identifiers: the same picture is the same file.
+        figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
+        figure.savefig(folder / f"{name}.png", dpi=110)
+
+
+if __name__ == "__main__":
+    main(Path(sys.argv[1] if len(sys.argv) > 1 else "docs/pictures"))
