@@ -10,11 +10,15 @@ from calibrant._version import __version__
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to _ROOMS
     from calibrant.assessment.assess import assess
+    from calibrant.assessment.group_result import GroupTable
+    from calibrant.assessment.groups import by_group
     from calibrant.assessment.result import Assessment
     from calibrant.assessment.verdict import Verdict
     from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
     from calibrant.curves.reliability import local_calibration_error, reliability_curve
     from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
+    from calibrant.inference.compare import compare
+    from calibrant.inference.compare_result import Comparison
     from calibrant.inference.cumulative import cumulative_test, subpopulation_test
     from calibrant.inference.estimate import estimate
     from calibrant.inference.estimate_result import Estimate
@@ -49,6 +53,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
 
 _ROOMS = {
     "assessment.assess": ("assess",),
+    "assessment.group_result": ("GroupTable",),
+    "assessment.groups": ("by_group",),
     "assessment.result": ("Assessment",),
     "assessment.verdict": ("Verdict",),
     "curves.cumulative": (
@@ -64,6 +70,8 @@ _ROOMS = {
         "MissingDependencyError",
         "SketchError",
     ),
+    "inference.compare": ("compare",),
+    "inference.compare_result": ("Comparison",),
     "inference.cumulative": (
         "cumulative_test",
         "subpopulation_test",
@@ -121,10 +129,12 @@ __all__ = [
     "Assessment",
     "BinTable",
     "CalibrantError",
+    "Comparison",
     "CumulativeCurve",
     "Curve",
     "DistanceBounds",
     "Estimate",
+    "GroupTable",
     "LipschitzWitness",
     "MissingDependencyError",
     "ScoreDecomposition",
@@ -138,7 +148,9 @@ __all__ = [
     "assess",
     "bin_table",
     "brier_score",
+    "by_group",
     "calibration_slope_test",
+    "compare",
     "cumulative_curve",
     "cumulative_test",
     "datasets",
@@ -156,6 +168,9 @@ __all__ = [
     "log_score",
     "logit_smoothed_ece",
     "mce",
+    "papers",
+    "plot",
+    "recalibration",
     "reliability_curve",
     "score_decomposition",
     "sketch",
