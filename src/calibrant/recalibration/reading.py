@@ -1,0 +1,102 @@
+"""What calibrators are given: (y_prob, y_true), in scikit-learn's order of X and y."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from calibrant import checks
+from calibrant.arrays import AnyArray, FloatArray, as_array, is_real
+from calibrant.errors import CalibrantError
+from calibrant.multiclass import ClassTable, read_table
+from calibrant.problem import Problem
+from calibrant.sample import Sample, one_column
+from calibrant.sketches.state import Sketch
+
+
+def read_fit(
+    y_prob: Any,
+    y_true: Any,
+    sample_weight: Any,
+    labels: Sequence[Any] | None,
+    pos_label: Any,
+) -> Problem | ClassTable:
+    """Read what a calibrator is fitted to: rows of one binary problem, of classes, or a sketch."""
+    check_order(y_prob, y_true)
+    if isinstance(y_prob, Sketch):
+        return read_table(y_prob, y_true, sample_weight, None, labels, pos_label)
+    _check_positive_column(y_prob, pos_label)
+    return read_table(y_true, y_prob, sample_weight, None, labels, pos_label)
+
+
+def read_rows(
+    y_true: Any, y_prob: Any, labels: Sequence[Any] | None, pos_label: Any
+) -> Sample | ClassTable:
+    """Read rows that are to be divided into parts, all of them whatever their weight."""
+    if isinstance(y_prob, Sketch) or isinstance(y_true, Sketch):
+        raise CalibrantError(
+            "a sketch cannot be divided into parts: give the rows, or fit a calibrator to it"
+        )
+    _check_positive_column(y_prob, pos_label)
+    table = read_table(y_true, y_prob, None, None, labels, pos_label)
+    assert isinstance(table, Sample | ClassTable)  # all but sketches are
+    return table
+
+
+def read_column(y_prob: Any) -> FloatArray:
+    """Read one column of probabilities, shape (n,) or (n, 1)."""
+    p = as_array(y_prob, "y_prob")
+    checks.check_not_empty(p, "y_prob")
+    return _probabilities(one_column(p, "y_prob"))
+
+
+def read_predictions(y_prob: Any, n_classes: int) -> FloatArray:
+    """Read probabilities to mend: one or two columns of two classes, else one column a class."""
+    p = as_array(y_prob, "y_prob")
+    checks.check_not_empty(p, "y_prob")
+    if n_classes == 2 and (p.ndim == 1 or p.shape[1:] == (1,)):
+        return _probabilities(one_column(p, "y_prob"))
+    if p.ndim != 2 or p.shape[1] != n_classes:
+        fitted = "(n,) or (n, 2)" if n_classes == 2 else f"(n, {n_classes})"
+        raise CalibrantError(f"y_prob must have shape {fitted}, as in fit; got {p.shape}")
+    p = _probabilities(p)
+    checks.check_row_sums(p)
+    return p
+
+
+def check_order(y_prob: Any, y_true: Any) -> None:
+    """Recognise (y_true, y_prob), the order of measures, where (y_prob, y_true) is wanted."""
+    if isinstance(y_prob, Sketch):
+        return
+    if isinstance(y_true, Sketch):
+        raise CalibrantError("a sketch stands for y_prob and y_true: give it alone, fit(sketch)")
+    if y_true is None:
+        raise CalibrantError("y_true is missing: fit takes (y_prob, y_true)")
+    p, y = as_array(y_prob, "y_prob"), as_array(y_true, "y_true")
+    if p.ndim != 1 or p.shape != y.shape or len(p) == 0 or not (is_real(p) and is_real(y)):
+        return
+    try:
+        checks.check_not_swapped(y, p)
+    except CalibrantError:
+        raise CalibrantError(
+            "y_prob and y_true look swapped: y_true has many values between 0 and 1 while y_prob "
+            "holds only 0 and 1; calibrators take scikit-learn's order, fit(y_prob, y_true)"
+        ) from None
+
+
+def _check_positive_column(y_prob: Any, pos_label: Any) -> None:
+    """Refuse to take any but the second of two columns for the positive class."""
+    shape = as_array(y_prob, "y_prob").shape
+    if pos_label is not None and len(shape) == 2 and shape[1] == 2:
+        raise CalibrantError(
+            "pos_label has no say in two columns of y_prob: the second one is the positive class, "
+            "and labels= names both in order"
+        )
+
+
+def _probabilities(p: AnyArray) -> FloatArray:
+    p = checks.as_numbers(p, "y_prob")
+    checks.check_probabilities(p)
+    return np.asarray(p, dtype=np.float64)

@@ -1,0 +1,306 @@
+"""Every calibrator on ordinary, small, tied, certain, weighted, soft and many-class data."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
+
+from sklearn.exceptions import NotFittedError
+
+import calibrant as cb
+from calibrant import recalibration as rc
+from calibrant.errors import CalibrantError
+
+RNG = np.random.default_rng(0)
+P = RNG.random(200)
+Y = (RNG.random(200) < P**2).astype(int)
+T = np.linspace(0, 1, 101)
+ALL = {**rc.METHODS, "identity": rc.IdentityCalibrator()}
+NEVER_FALL = [
+    *("temperature", "platt", "beta", "isotonic", "scaling_binning", "identity"),
+    *("smooth_monotone", "density_monotone"),
+]
+
+
+def is_probability(q):
+    return bool(np.all((q >= 0) & (q <= 1)))
+
+
+@pytest.mark.parametrize("name", ALL)
+@pytest.mark.parametrize(
+    ("p", "y"),
+    [
+        ([0.3], [1]),
+        ([0.3], [0]),
+        ([0.0], [1]),
+        ([1.0], [1]),
+        ([0.2, 0.8], [1, 1]),
+        ([0.2, 0.8], [0, 0]),
+        ([0.2, 0.8], [1, 0]),
+        ([0.5] * 5, [0, 1, 1, 0, 1]),
+        ([0.0, 1.0], [0, 1]),
+        ([0.0, 0.0, 1.0, 1.0, 0.5], [0, 1, 0, 1, 1]),
+        ([0.1, 0.1 + 1e-16, 0.1 + 2e-16, 0.9], [0, 1, 0, 1]),
+        ([0.2, 0.4], [0.2, 0.4]),
+        ([5e-324, 1 - 2**-53, 0.5], [0, 1, 1]),
+    ],
+    ids=str,
+)
+def test_defined_wherever_there_is_a_row(name, p, y):
+    mended = ALL[name].fit(p, y).predict(T)
+    assert mended.shape == T.shape
+    assert is_probability(mended)
+    if name in NEVER_FALL:
+        assert np.all(np.diff(mended) >= 0)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_rows_that_say_nothing_about_a_slope(name):
+    # 3 of 4 outcomes at one score: those that look at outcomes say so there.
+    mended = ALL[name].fit([0.4] * 400, [1, 1, 1, 0] * 100).predict([0.4])[0]
+    expected = {
+        "identity": 0.4,
+        "temperature": pytest.approx(0.5, abs=0.002),
+        "noisy": pytest.approx(0.75, abs=1e-9),
+    }
+    assert mended == expected.get(name, pytest.approx(0.75, abs=0.002))
+
+
+def test_one_score_moves_only_what_is_added():
+    learnt = rc.PlattCalibrator().fit([0.5, 0.5], [1, 0]).map_
+    assert (learnt.a, learnt.b, learnt.c) == (1.0, 1.0, 0.0)
+    learnt = rc.BetaCalibrator().fit([0.5], [1]).map_
+    # One row: its outcome counts as 2/3.
+    assert (learnt.a, learnt.b, learnt.c) == pytest.approx((1.0, 1.0, np.log(2)))
+
+
+def test_certain_predictions_stay_and_say_nothing():
+    p, y = [0.0, 1.0, *P], [1, 0, *Y]
+    for name in ("temperature", "platt", "beta"):
+        with_ends, without = ALL[name].fit(p, y).map_, ALL[name].fit(P, Y).map_
+        assert with_ends == without
+        assert ALL[name].fit(p, y).predict([0.0, 1.0]).tolist() == [0.0, 1.0]
+    assert rc.PlattCalibrator().fit([0.0, 1.0], [1, 0]).predict([0.3]).tolist() == [0.3]
+    assert rc.TemperatureCalibrator().fit([0.0, 1.0], [1, 0]).predict([0.3])[0] == 0.3
+
+
+def test_a_class_of_probability_0_that_happened_says_nothing():
+    rng = np.random.default_rng(0)
+    prob = np.append(rng.dirichlet(np.ones(3), 50), [[0.6, 0.4, 0.0]] * 20, axis=0)
+    label = np.append(rng.integers(0, 3, 50), [2] * 20)
+    with_them, without = rc.TemperatureCalibrator(), rc.TemperatureCalibrator()
+    assert with_them.fit(prob, label).maps_ == without.fit(prob[:50], label[:50]).maps_
+
+
+def test_no_slope_reverses_the_order():
+    for name in ("temperature", "platt", "beta", "scaling_binning"):
+        mended = ALL[name].fit(P, 1 - (P > 0.5)).predict(T[1:-1])
+        assert np.ptp(mended) < 0.03
+
+
+def test_temperature_has_ends():
+    foreseen = rc.TemperatureCalibrator().fit([0.4, 0.6], [0, 1]).map_
+    assert 1 / foreseen.a == 0.01
+    reversed_ = rc.TemperatureCalibrator().fit([0.4, 0.6], [1, 0]).map_
+    assert 1 / reversed_.a == pytest.approx(100)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_weights_are_rows_and_zero_counts_for_nothing(name):
+    w = np.arange(len(P)) % 3
+    weighted = ALL[name].fit(P, Y, sample_weight=w).predict(T)
+    repeated = ALL[name].fit(np.repeat(P, w), np.repeat(Y, w)).predict(T)
+    kept = ALL[name].fit(P[w > 0], Y[w > 0], sample_weight=w[w > 0]).predict(T)
+    assert weighted.tolist() == kept.tolist()
+    # Silverman's rule and Platt's targets count rows, not weights.
+    slack = 0.03 if name.startswith(("density", "platt", "beta", "scaling")) else 1e-6
+    assert weighted == pytest.approx(repeated, abs=slack)
+    scaled = ALL[name].fit(P, Y, sample_weight=1e-3 * w).predict(T)
+    assert scaled == pytest.approx(weighted, abs=1e-6)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_refits_and_row_order(name):
+    order = np.random.default_rng(1).permutation(len(P))
+    first = ALL[name].fit(P, Y).predict(T)
+    assert ALL[name].fit(P, Y).predict(T).tolist() == first.tolist()
+    ALL[name].fit([0.5], [1])
+    assert ALL[name].fit(P[order], Y[order]).predict(T) == pytest.approx(first, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_two_columns_labels_and_tensors_of_any_kind(name):
+    expected = ALL[name].fit(P, Y).predict(P)
+    both = np.stack((1 - P, P), axis=1)
+    fitted = ALL[name].fit(both, np.where(Y, "yes", "no"), labels=["no", "yes"])
+    assert fitted.predict(both)[:, 1].tolist() == expected.tolist()
+    assert fitted.predict(both)[:, 0].tolist() == (1 - expected).tolist()
+    assert fitted.predict(P).tolist() == expected.tolist()
+    assert fitted.predict(P[:, None]).tolist() == expected.tolist()
+    named = ALL[name].fit(P.tolist(), np.where(Y, "yes", "no"), pos_label="yes")
+    assert named.predict(P.tolist()).tolist() == expected.tolist()
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_soft_labels_are_taken_as_they_are(name):
+    soft = ALL[name].fit(P, P**2).predict(T[10:90])
+    near = {"identity": 0.3, "temperature": 0.3, "platt": 0.15, "scaling_binning": 0.2}
+    near |= {"histogram": 0.1, "noisy": 0.5, "smooth": 0.1, "smooth_monotone": 0.1}
+    assert soft == pytest.approx(T[10:90] ** 2, abs=near.get(name, 0.05))
+
+
+@pytest.mark.parametrize("name", ALL)
+def test_several_classes(name):
+    rng = np.random.default_rng(3)
+    truth = rng.dirichlet([2, 2, 2], 600)
+    label = np.array([rng.choice(3, p=row) for row in truth])
+    given = truth**2 / (truth**2).sum(axis=1, keepdims=True)
+    fitted = ALL[name].fit(given, label)
+    mended = fitted.predict(given)
+    assert mended.shape == given.shape
+    assert is_probability(mended)
+    assert mended.sum(axis=1) == pytest.approx(1)
+    if name == "identity":
+        assert mended.tolist() == given.tolist()
+    elif name != "noisy":
+        assert cb.brier_score(label, mended) < cb.brier_score(label, given) - 0.01
+    one_map = name in ("identity", "temperature")
+    assert len(fitted.maps_) == (1 if one_map else 3)
+    if not one_map:
+        with pytest.raises(CalibrantError, match="3 maps, one a class"):
+            fitted.to_sql("p")
+    with pytest.raises(CalibrantError, match=r"shape \(n, 3\), as in fit; got \(5,\)"):
+        fitted.predict(P[:5])
+
+
+def test_a_class_that_never_happened_and_rows_that_vanish():
+    given = np.array([[0.6, 0.4, 0.0], [0.3, 0.7, 0.0], [0.0, 0.0, 1.0]])
+    fitted = rc.IsotonicCalibrator().fit(given[:2], [0, 1])
+    assert fitted.predict(given[:2]).tolist() == [[1, 0, 0], [0, 1, 0]]
+    # Nothing is left of the last row, so it stays as it is.
+    assert fitted.predict(given).tolist()[2] == [0, 0, 1]
+
+
+def test_class_labels_by_name():
+    given = np.array([[0.6, 0.4, 0.0], [0.3, 0.6, 0.1], [0.2, 0.2, 0.6]] * 10)
+    by_name = rc.PlattCalibrator().fit(given, ["a", "b", "c"] * 10, labels=["a", "b", "c"])
+    by_number = rc.PlattCalibrator().fit(given, [0, 1, 2] * 10)
+    assert by_name.maps_ == by_number.maps_
+
+
+SKETCHED = {
+    "temperature": 1e-6,
+    "platt": 1e-6,
+    "beta": 1e-6,
+    "smooth": 1e-6,
+    "smooth_monotone": 1e-6,
+    "density": 1e-4,
+    "density_monotone": 1e-4,
+    "identity": 0.0,
+}
+
+
+@pytest.mark.parametrize("name", SKETCHED)
+def test_fitted_to_a_sketch(name):
+    from_rows = ALL[name].fit(P, Y).predict(T[3:-3])
+    sketch = cb.Sketch().update(Y, P)
+    assert ALL[name].fit(sketch).predict(T[3:-3]) == pytest.approx(from_rows, abs=SKETCHED[name])
+    assert 0.0 < np.ptp(rc.SmoothCalibrator().fit(cb.Sketch(60).update(Y, P)).predict(T))
+
+
+def test_noise_and_bins_from_a_sketch():
+    sketch = cb.Sketch().update(Y, P)
+    noisy = [rc.NoisyCalibrator(rng=1).fit(*data).predict(P) for data in ((P, Y), (sketch,))]
+    assert noisy[0] == pytest.approx(noisy[1], abs=1e-5)
+    bins = rc.HistogramCalibrator(n_bins=12, strategy="uniform")
+    assert bins.fit(sketch).predict(T).tolist() == bins.fit(P, Y).predict(T).tolist()
+
+
+@pytest.mark.parametrize("name", ["isotonic", "histogram", "scaling_binning"])
+def test_what_a_sketch_cannot_teach(name):
+    with pytest.raises(CalibrantError, match="a sketch does not know"):
+        ALL[name].fit(cb.Sketch().update(Y, P))
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        (lambda c: c.fit(Y.astype(float), P), r"look swapped.*fit\(y_prob, y_true\)"),
+        (lambda c: c.fit(P), r"y_true is missing: fit takes \(y_prob, y_true\)"),
+        (lambda c: c.fit(cb.Sketch(), P), "leave out y_prob"),
+        (lambda c: c.fit(P, cb.Sketch()), r"give it alone, fit\(sketch\)"),
+        (lambda c: c.fit(cb.Sketch()), "sketch is empty"),
+        (lambda c: c.fit(P + 1, Y), "must lie in"),
+        (lambda c: c.fit(P, Y[:-1]), "same number of rows"),
+        (lambda c: c.fit([], []), "at least one row"),
+        (lambda c: c.fit(P, Y, sample_weight=-P), "must not be negative"),
+        (lambda c: c.fit(P, Y + 5), "5 and 6"),
+        (lambda c: c.fit(np.stack((1 - P, P), 1), Y, pos_label=0), "pos_label has no say"),
+        (lambda c: c.fit(P, Y).predict([0.5, 1.5]), "must lie in"),
+        (lambda c: c.fit(P, Y).predict([0.5, np.nan]), "must be finite"),
+        (lambda c: c.fit(P, Y).predict(np.full((2, 3), 1 / 3)), r"\(n,\) or \(n, 2\), as in fit"),
+        (lambda c: c.fit(P, Y).predict([[0.2, 0.2]]), "must sum to 1"),
+    ],
+)
+def test_sentences(call, words):
+    with pytest.raises(CalibrantError, match=words):
+        call(rc.PlattCalibrator())
+
+
+@pytest.mark.parametrize(
+    ("calibrator", "words"),
+    [
+        (rc.SmoothCalibrator(bandwidth=-1), "bandwidth must be a positive number"),
+        (rc.SmoothCalibrator(bandwidth=1e-9), "bandwidth must be at least"),
+        (rc.DensityCalibrator(bandwidth="scott"), "bandwidth must be 'silverman'"),
+        (rc.DensityCalibrator(kernel="box"), "kernel must be one of"),
+        (rc.HistogramCalibrator(n_bins=0), "n_bins"),
+        (rc.HistogramCalibrator(strategy="kmeans"), "strategy"),
+        (rc.NoisyCalibrator(rng=-1), "rng must be"),
+    ],
+    ids=str,
+)
+def test_parameters_are_checked_by_fit(calibrator, words):
+    with pytest.raises(CalibrantError, match=words):
+        calibrator.fit(P, Y)
+
+
+def test_before_fit(tmp_path):
+    calibrator = rc.SmoothCalibrator()
+    for use in (
+        lambda: calibrator.predict(P),
+        lambda: calibrator.map_,
+        lambda: calibrator.to_sql("p"),
+        lambda: calibrator.save(tmp_path / "x.json"),
+    ):
+        with pytest.raises(NotFittedError):
+            use()
+
+
+def test_noise_is_drawn_from_the_seed_or_the_generator():
+    noisy = rc.NoisyCalibrator(rng=5).fit(P, Y)
+    assert noisy.predict(P).tolist() == noisy.predict(P).tolist()
+    other = rc.NoisyCalibrator(rng=6).fit(P, Y)
+    assert noisy.map_ == other.map_
+    assert noisy.predict(P).tolist() != other.predict(P).tolist()
+    going_on = rc.NoisyCalibrator(rng=np.random.default_rng(5)).fit(P, Y)
+    assert going_on.predict(P).tolist() == noisy.predict(P).tolist()
+    assert going_on.predict(P).tolist() != noisy.predict(P).tolist()
+
+
+def test_a_bandwidth_of_ones_own():
+    wide = rc.SmoothCalibrator(bandwidth=50.0).fit(P, Y).predict(T)
+    assert wide == pytest.approx(Y.mean())
+    assert rc.NoisyCalibrator(bandwidth=0.3).fit(P, Y).map_.scale == 0.3
+    # Nothing to mend: the scale does not fall to 0.
+    assert rc.NoisyCalibrator().fit(P, P).map_.scale == 1e-3
+
+
+@pytest.mark.parametrize("name", [n for n in ALL if n not in ("identity", "noisy")])
+def test_mending_twice_is_mending_once_within_noise(name):
+    y, p = cb.datasets.simulate("overconfident", 20_000, rng=2)
+    once = ALL[name].fit(p, y).predict(p)
+    twice = ALL[name].fit(once, y).predict(once)
+    assert np.abs(once - p).mean() > 0.05
+    # Smoothing at scale s draws a slope towards the mean a little, every time.
+    assert np.abs(twice - once).mean() < (0.011 if name.startswith("smooth") else 0.007)

@@ -1,0 +1,119 @@
+"""Calibrators as scikit-learn estimators.
+
+Of scikit-learn's own checks those are run that do not fit to data of scikit-learn's making: it
+makes features of any size and sign and several columns, where calibrators take probabilities and
+refuse all else. What the other checks are about is tested here, or with the calibrators, on
+probabilities.
+"""
+
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
+
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV, KFold, cross_val_predict
+from sklearn.utils import estimator_checks
+from sklearn.utils.validation import check_is_fitted
+
+import calibrant as cb
+from calibrant import recalibration as rc
+from calibrant.errors import CalibrantError
+
+CHECKS = [
+    "check_estimator_cloneable",
+    "check_estimator_repr",
+    "check_do_not_raise_errors_in_init_or_set_params",
+    "check_get_params_invariance",
+    "check_mixin_order",
+    "check_no_attributes_set_in_init",
+    "check_set_params",
+    "check_valid_tag_types",
+]
+CALIBRATORS = {
+    type(one).__name__: type(one) for one in (*rc.METHODS.values(), rc.IdentityCalibrator())
+}
+P, Y = (
+    cb.datasets.simulate("overconfident", 200).y_prob,
+    cb.datasets.simulate("overconfident", 200).y_true,
+)
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS.values())
+@pytest.mark.parametrize("name", CHECKS)
+def test_checks_of_scikit_learn(kind, name):
+    check = getattr(estimator_checks, name, None)
+    if check is None:
+        pytest.skip("this scikit-learn has no such check")
+    check(kind.__name__, kind())
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS.values())
+def test_parameters_have_defaults(kind):
+    estimator_checks.check_parameters_default_constructible(kind.__name__, kind())
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS.values())
+def test_fit_returns_itself_and_changes_nothing_it_was_given(kind):
+    p, y, w = P.copy(), Y.copy(), np.ones(len(P))
+    estimator = kind()
+    params = estimator.get_params()
+    assert estimator.fit(p, y, sample_weight=w) is estimator
+    assert estimator.get_params() == params
+    fitted = copy.deepcopy(vars(estimator))
+    estimator.predict(p)
+    assert vars(estimator).keys() == fitted.keys()
+    assert estimator.maps_ == fitted["maps_"]
+    assert (p == P).all()
+    assert (y == Y).all()
+    assert (w == 1).all()
+    # Arrays that must not be written to are read.
+    for array in (p, y, w):
+        array.flags.writeable = False
+    estimator.fit(p, y, sample_weight=w).predict(p)
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS.values())
+def test_copies_of_all_kinds(kind):
+    fitted = kind().fit(P, Y)
+    for again in (pickle.loads(pickle.dumps(fitted)), copy.deepcopy(fitted)):
+        check_is_fitted(again)
+        assert again.predict(P).tolist() == fitted.predict(P).tolist()
+    fresh = clone(fitted)
+    assert not hasattr(fresh, "maps_")
+    assert fresh.get_params() == fitted.get_params()
+
+
+@pytest.mark.parametrize("kind", CALIBRATORS.values())
+def test_rows_are_mended_one_by_one(kind):
+    if kind is rc.NoisyCalibrator:
+        pytest.skip("each row has noise of its own")
+    fitted = kind().fit(P, Y)
+    together = fitted.predict(P)
+    assert [float(fitted.predict([p])[0]) for p in P[:20]] == together[:20].tolist()
+    assert fitted.predict(P[::-1]).tolist() == together[::-1].tolist()
+
+
+def test_in_the_hands_of_scikit_learn():
+    y, p = cb.datasets.simulate("overconfident", 500)
+    mended = cross_val_predict(rc.PlattCalibrator(), p[:, None], y, cv=KFold(3))
+    assert mended.shape == (500,)
+    assert cb.brier_score(y, mended) < cb.brier_score(y, p)
+
+    def score(estimator, p, y):
+        return -cb.brier_score(y, estimator.predict(p))
+
+    search = GridSearchCV(rc.SmoothCalibrator(), {"bandwidth": [0.02, 0.1]}, scoring=score, cv=3)
+    assert search.fit(p, y).best_params_["bandwidth"] == 0.1
+
+
+def test_an_abstract_calibrator_learns_nothing():
+    with pytest.raises(NotImplementedError):
+        rc.Calibrator().fit(P, Y)
+    with pytest.raises(NotImplementedError):
+        rc.ProbabilityMap()(P)
+    with pytest.raises(CalibrantError, match="cannot be written as SQL"):
+        rc.ProbabilityMap().to_sql("p")

@@ -1,0 +1,244 @@
+"""recalibrate: held-out rows only, honest about noise, and the same every time."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
+
+import calibrant as cb
+from calibrant import recalibration as rc
+from calibrant.errors import CalibrantError
+from calibrant.recalibration.chance import joint_tails
+from calibrant.recalibration.folds import divided
+from calibrant.recalibration.maps import StepMap
+from calibrant.recalibration.reading import read_rows
+from calibrant.recalibration.trial import losses, outcome_noise
+
+QUICK = {"n_resamples": 50}
+
+
+def simulated(scenario, n, seed=0):
+    drawn = cb.datasets.simulate(scenario, n, rng=seed)
+    return drawn.y_true, drawn.y_prob
+
+
+class Memory(rc.Calibrator):
+    """Says of every score whether it was among those learnt from."""
+
+    def _fit_problem(self, problem):
+        score = problem.atoms.score
+        edges = np.sort(np.concatenate((score, np.nextafter(score, 2))))
+        return StepMap(edges, np.arange(len(edges) + 1) % 2)
+
+
+def test_no_row_is_mended_by_a_map_that_has_seen_it():
+    rng = np.random.default_rng(0)
+    y, p = rng.integers(0, 2, 50), rng.permutation(50) / 64
+    assert Memory().fit(p, y).predict(p).tolist() == [1] * 50
+    assert rc.cross_fitted(Memory(), p, y).tolist() == [0] * 50
+    found = rc.recalibrate(y, p, method=Memory(), level=1e-9, **QUICK)
+    assert found.candidates[0].score == y.mean()
+
+
+def test_parts_are_even_in_size_and_outcome():
+    y = np.array([1] * 12 + [0] * 91)
+    table = read_rows(y, np.full(103, 0.5), None, None)
+    part = divided(table, 5, 0)
+    assert sorted(np.bincount(part)) == [20, 20, 21, 21, 21]
+    assert set(np.bincount(part[y == 1])) == {2, 3}
+    assert part.tolist() == divided(table, 5, 0).tolist()
+    assert part.tolist() != divided(table, 5, 1).tolist()
+
+
+def test_helps_where_there_is_much_to_mend():
+    y, p = simulated("overconfident", 3000)
+    found = rc.recalibrate(y, p, **QUICK)
+    assert found.helps
+    assert found.method in ("temperature", "platt", "beta", "smooth_monotone", "density_monotone")
+    assert found.before["smooth_ece"].value == cb.smooth_ece(y, p)
+    assert found.after["smooth_ece"].value == cb.smooth_ece(y, found.held_out) < 0.03
+    assert found.score_before == pytest.approx(cb.brier_score(y, p))
+    best = next(one for one in found.candidates if one.method == found.method)
+    assert best.score == pytest.approx(cb.brier_score(y, found.held_out))
+    assert best.improvement == pytest.approx(found.score_before - best.score)
+    assert best.p_value < 0.05
+    assert len(found.candidates) == 6
+    # The calibrator itself was fitted to all rows.
+    again = type(found.calibrator)(**found.calibrator.get_params()).fit(p, y)
+    assert found.predict(p).tolist() == again.predict(p).tolist()
+    assert repr(found).startswith(f"{found.method} helps: on held-out rows smooth_ece goes from")
+
+
+def test_leaves_alone_what_is_well():
+    for seed in range(3):
+        y, p = simulated("perfect", 1000, seed)
+        found = rc.recalibrate(y, p, **QUICK)
+        assert not found.helps
+        assert found.method == "none"
+        assert found.after is found.before
+        assert found.held_out.tolist() == p.tolist()
+        assert found.predict([0.123]).tolist() == [0.123]
+        assert repr(found).startswith("Leave it alone: no method lowers the brier score")
+
+
+def test_too_few_rows_prove_nothing():
+    assert rc.recalibrate([1, 1, 1], [0.5, 0.5, 0.5], cv=2, **QUICK).method == "none"
+    # No event among 60 rare ones: predicting 0 would score better here, and means nothing.
+    p = np.random.default_rng(0).beta(1, 99, 60)
+    assert rc.recalibrate(np.zeros(60), p, **QUICK).method == "none"
+
+
+def test_the_same_call_the_same_answer():
+    y, p = simulated("sinusoidal", 800)
+    first, second = (rc.recalibrate(y, p, rng=3, **QUICK) for _ in range(2))
+    assert repr(first) == repr(second)
+    assert first.held_out.tolist() == second.held_out.tolist()
+    assert first.candidates == second.candidates
+
+
+def test_methods_by_name_and_by_value():
+    y, p = simulated("overconfident", 600)
+    found = rc.recalibrate(y, p, method=["platt", rc.SmoothCalibrator(bandwidth=0.1)], **QUICK)
+    names = [one.method for one in found.candidates]
+    assert names == ["platt", "SmoothCalibrator(bandwidth=0.1)"]
+    alone = rc.recalibrate(y, p, method="platt", **QUICK).candidates[0]
+    assert alone.improvement == pytest.approx(found.candidates[0].improvement)
+    assert alone.p_value <= found.candidates[0].p_value <= 2 * alone.p_value + 1e-4
+
+
+def test_the_test_by_hand():
+    # Four rows, three parts of no matter: improvements 0.3, 0.1, 0.1, 0.1.
+    mean, error, n = 0.15, np.sqrt(np.var([0.3, 0.1, 0.1, 0.1], ddof=1) / 4), 4
+    p_value = joint_tails(
+        np.array([mean]), np.array([error]), np.array([[error**2]]), n, np.random.default_rng(0)
+    )
+    # t = 3 with 3 degrees of freedom: 0.0288; but four signs alike have a chance of 1/16.
+    assert p_value.tolist() == [0.0625]
+    rng = np.random.default_rng(0)
+    p_value = joint_tails(np.array([3.0]), np.array([1.0]), np.eye(1), 11, rng)
+    assert p_value[0] == pytest.approx(0.006671828, rel=1e-6)
+    # Two that are one count once; two apart count nearly twice.
+    for other, factor in ((1.0, 1.0), (0.0, 2.0)):
+        both = np.array([[1.0, other], [other, 1.0]])
+        tails = joint_tails(np.array([2.0, 1.0]), np.ones(2), both, 10**6, rng)
+        assert tails[0] == pytest.approx(factor * 0.02275, rel=0.05)
+    nothing = joint_tails(np.array([0.0, -1.0, 1.0]), np.zeros(3), np.zeros((3, 3)), 5, rng)
+    assert nothing.tolist() == [1.0, 1.0, 2**-5]
+
+
+def test_noise_of_outcomes_midway_by_hand():
+    # Brier, p = 0.4, q = 0.6: outcomes change the difference by 2 (q - p) = 0.4, at m = 1/2.
+    assert outcome_noise(np.array([0.4]), np.array([0.6]), "brier") == pytest.approx(0.04)
+    gap = np.log(0.6 / 0.4) - np.log(0.4 / 0.6)
+    assert outcome_noise(np.array([0.4]), np.array([0.6]), "log") == pytest.approx(gap**2 / 4)
+    both = np.array([[0.6, 0.4, 0.0]]), np.array([[0.4, 0.6, 0.0]])
+    assert outcome_noise(*both, "brier") == pytest.approx(0.16)
+    assert outcome_noise(*both, "log") == pytest.approx(gap**2 / 4)
+    assert outcome_noise(np.array([0.0, 0.5]), np.array([0.0, 0.0]), "log").tolist() == [0, np.inf]
+
+
+@pytest.mark.parametrize("score", ["brier", "log"])
+def test_losses_are_those_of_the_scores(score):
+    rng = np.random.default_rng(0)
+    measure = {"brier": cb.brier_score, "log": cb.log_score}[score]
+    p, y = rng.random(30), rng.random(30)
+    table = read_rows(y, p, None, None)
+    assert losses(table, score).mean() == pytest.approx(measure(y, p))
+    prob, label = rng.dirichlet(np.ones(4), 30), rng.integers(0, 4, 30)
+    table = read_rows(label, prob, None, None)
+    assert losses(table, score).mean() == pytest.approx(measure(label, prob))
+
+
+def test_infinite_scores():
+    y, p = simulated("overconfident", 400)
+    p = np.where(np.arange(400) == 7, 1.0 - y[7], p)
+    with pytest.raises(CalibrantError, match=r"outcome at index 7 had probability 0 \(1 such row"):
+        rc.recalibrate(y, p, score="log", **QUICK)
+    w = np.arange(400) != 7
+    found = rc.recalibrate(y, p, score="log", sample_weight=w, **QUICK)
+    isotonic = next(one for one in found.candidates if one.method == "isotonic")
+    assert (isotonic.score, isotonic.improvement, isotonic.p_value) == (np.inf, -np.inf, 1.0)
+    assert np.isfinite(found.score_before)
+
+
+def test_weights():
+    y, p = simulated("overconfident", 500)
+    w = np.random.default_rng(0).integers(0, 3, 500)
+    found = rc.recalibrate(y, p, sample_weight=w, method="platt", **QUICK)
+    assert found.score_before == pytest.approx(cb.brier_score(y, p, sample_weight=w))
+    assert found.candidates[0].score == pytest.approx(
+        cb.brier_score(
+            y, rc.cross_fitted(rc.PlattCalibrator(), p, y, sample_weight=w), sample_weight=w
+        )
+    )
+
+
+def test_several_classes_by_name():
+    rng = np.random.default_rng(3)
+    truth = rng.dirichlet([2, 2, 2], 900)
+    label = np.array([rng.choice(["a", "b", "c"], p=row) for row in truth])
+    given = truth**2 / (truth**2).sum(axis=1, keepdims=True)
+    names = ["a", "b", "c"]
+    found = rc.recalibrate(label, given, labels=names, method=["temperature", "platt"], **QUICK)
+    assert found.method == "temperature"
+    assert found.held_out.shape == given.shape
+    assert found.before["smooth_ece"].value == cb.smooth_ece(label, given, labels=names)
+    assert cb.log_score(label, found.predict(given), labels=names) < cb.log_score(
+        label, given, labels=names
+    )
+
+
+def test_two_columns_and_soft_labels():
+    y, p = simulated("overconfident", 500)
+    both = np.stack((1 - p, p), axis=1)
+    found = rc.recalibrate(y, both, method="platt", **QUICK)
+    assert found.candidates == rc.recalibrate(y, p, method="platt", **QUICK).candidates
+    assert found.predict(both).shape == (500, 2)
+    soft = rc.recalibrate(p**2, p, method="beta", **QUICK)
+    assert soft.method == "beta"
+
+
+def test_as_plain_values():
+    pytest.importorskip("pandas")
+    y, p = simulated("overconfident", 300)
+    found = rc.recalibrate(y, p, **QUICK)
+    plain = found.to_dict()
+    assert "calibrator" not in plain
+    assert plain["candidates"][0]["method"] == "temperature"
+    assert plain["before"]["n"] == 300
+    assert len(plain["held_out"]) == 300
+    assert found.to_frame()["method"].tolist() == [one.method for one in found.candidates]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"method": "magic"}, "method must be one of 'auto'"),
+        ({"method": []}, "at least one method"),
+        ({"method": [3]}, "method must be one of"),
+        ({"score": "auc"}, "score must be one of"),
+        ({"level": 95}, "level must lie between 0 and 1"),
+        ({"cv": 1}, "cv must be between 2 and the number of rows, 4; got 1"),
+        ({"cv": 5}, "cv must be between 2 and the number of rows, 4; got 5"),
+        ({"cv": 2.0}, "cv must be a whole number"),
+        ({"rng": None}, "rng must be"),
+        ({"sample_weight": [1, 1]}, "one weight a row"),
+        ({"pos_label": 7}, "pos_label=7"),
+    ],
+    ids=str,
+)
+def test_sentences(options, words):
+    with pytest.raises(CalibrantError, match=words):
+        rc.recalibrate([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], **({"cv": 2} | options))
+
+
+def test_sketches_and_swapped_arguments():
+    y, p = simulated("overconfident", 100)
+    with pytest.raises(CalibrantError, match="cannot be divided into parts"):
+        rc.recalibrate(cb.Sketch().update(y, p), None)
+    with pytest.raises(CalibrantError, match="cannot be divided into parts"):
+        rc.cross_fitted(rc.PlattCalibrator(), cb.Sketch().update(y, p), y)
+    with pytest.raises(CalibrantError, match=r"the order is \(y_true, y_prob\)"):
+        rc.recalibrate(p, y.astype(float))
+    with pytest.raises(CalibrantError, match=r"fit\(y_prob, y_true\)"):
+        rc.cross_fitted(rc.PlattCalibrator(), y.astype(float), p)
