@@ -3,4 +3,11 @@
 from importlib.util import find_spec
 
 # Rooms around a library cannot be imported without it.
-collect_ignore_glob = [] if find_spec("torchmetrics") else ["src/calibrant/integrations/torch/*"]
+_NEEDS = {
+    "src/calibrant/integrations/torch/*": "torchmetrics",
+    "src/calibrant/integrations/sklearn/*": "sklearn",
+    "src/calibrant/recalibration/*": "sklearn",
+    "src/calibrant/cli/*": "typer",
+    "src/calibrant/report/*": "jinja2",
+}
+collect_ignore_glob = [room for room, library in _NEEDS.items() if not find_spec(library)]

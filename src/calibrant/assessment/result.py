@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from calibrant.assessment.classes import ClassRow
 from calibrant.assessment.verdict import Verdict
 from calibrant.errors import CalibrantError
+from calibrant.files import write_atomically
 from calibrant.inference.estimate_result import Estimate
 from calibrant.results import (
     BinTable,
@@ -114,6 +116,36 @@ class Assessment(Result):
         """Return a pandas table with one row a measure."""
         names = ("measure", "value", "bias_corrected", "low", "high", "level", "n", "error_bound")
         return frame({name: [getattr(one, name) for one in self.estimates] for name in names})
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, *, title: str = "Calibration report"
+    ) -> str:
+        """Return one self-contained page, and write it to `path` if that is given.
+
+        Parameters
+        ----------
+        path
+            Where to write it.
+        title
+            The heading of the page.
+
+        Returns
+        -------
+        str
+            The page: verdict, interactive diagrams, tables, and the numbers to download; about
+            2 MB, and no network is needed. For several models see :func:`calibrant.report.page`.
+        """
+        from calibrant.report.page import page  # layers: a result may ask to be shown
+
+        text = page(self, title=title)
+        if path is not None:
+            write_atomically(path, text.encode())
+        return text
+
+    def _repr_html_(self) -> str:
+        from calibrant.report.fragment import fragment  # layers: a result may ask to be shown
+
+        return fragment(self)
 
     def __repr__(self) -> str:
         width = max(len(one.measure) for one in self.estimates)

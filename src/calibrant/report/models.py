@@ -1,0 +1,143 @@
+"""The models on a page, each reduced to what a page can show."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from calibrant.arrays import FloatArray, IntArray
+from calibrant.assessment.result import Assessment
+from calibrant.errors import CalibrantError
+from calibrant.results import CumulativeCurve, Curve
+
+__all__ = ["Model", "read_models", "spread"]
+
+# How many points the curves of one kind have in all: models share them, so that pages stay small.
+_POINTS = 6000
+_MOST_POINTS, _LEAST_POINTS = 1000, 100
+# Digits of the points: more than can be seen.
+_DIGITS = 6
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An assessment with its name and its place among the others.
+
+    Attributes
+    ----------
+    name
+        The name; empty where there is but one.
+    place
+        0 for the first.
+    assessment
+        What is shown of it: its curves have no more points than can be seen.
+    """
+
+    name: str
+    place: int
+    assessment: Assessment
+
+    @property
+    def outcome(self) -> str:
+        """What the outcomes of this model are called."""
+        return "accuracy" if self.is_confidence else "observed"
+
+    @property
+    def score(self) -> str:
+        """What the predictions of this model are called."""
+        return "confidence" if self.is_confidence else "score"
+
+    @property
+    def is_confidence(self) -> bool:
+        """Whether predictions are the confidence in a predicted class."""
+        return self.assessment.settings.problem == "confidence"
+
+    @cached_property
+    def curves(self) -> dict[str, Curve]:
+        """The reliability curves by method."""
+        return {curve.method: curve for curve in self.assessment.curves}
+
+    def bin_of(self, scores: FloatArray) -> list[int]:
+        """Return which bin of the table each score lies in."""
+        inner = self.assessment.bins.edges[1:-1]
+        return [int(k) for k in np.searchsorted(inner, scores, side="right")]
+
+    def in_bin(self, k: int) -> str:
+        """Return how many rows a bin holds, in words."""
+        bins = self.assessment.bins
+        rows = "row" if bins.n[k] == 1 else "rows"
+        return f"{bins.n[k]} {rows} in {bins.edges[k]:.3g} to {bins.edges[k + 1]:.3g}"
+
+
+def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Model]:
+    """Return the models to show: one, or several by name."""
+    if isinstance(assessments, Assessment):
+        assessments = {"": assessments}
+    if not assessments:
+        raise CalibrantError("there must be at least one assessment to show; got an empty mapping")
+    for name, one in assessments.items():
+        if not isinstance(one, Assessment):
+            raise CalibrantError(
+                f"assessments must hold results of assess; got {type(one).__name__} at {name!r}"
+            )
+    n_points = min(max(_POINTS // len(assessments), _LEAST_POINTS), _MOST_POINTS)
+    return [
+        Model(str(name), place, _shown(one, n_points))
+        for place, (name, one) in enumerate(assessments.items())
+    ]
+
+
+def _shown(assessment: Assessment, n_points: int) -> Assessment:
+    """Return an assessment with no more of its curves than can be seen."""
+    return replace(
+        assessment,
+        curves=tuple(_shown_curve(curve, n_points) for curve in assessment.curves),
+        cumulative=_shown_walk(assessment.cumulative, n_points),
+    )
+
+
+def _shown_curve(curve: Curve, n_points: int) -> Curve:
+    if curve.method == "binned":
+        return curve
+    turns = _turns(curve.y, curve.lower, curve.upper)
+    kept = turns[spread(len(turns), n_points)]
+    return replace(
+        curve,
+        x=_rounded(curve.x[kept]),
+        y=_rounded(curve.y[kept]),
+        density=_rounded(curve.density[kept]),
+        lower=_rounded(curve.lower[kept]),
+        upper=_rounded(curve.upper[kept]),
+    )
+
+
+def _shown_walk(curve: CumulativeCurve, n_points: int) -> CumulativeCurve:
+    thin = curve.thinned(n_points)
+    return replace(
+        thin,
+        fraction=_rounded(thin.fraction),
+        score=_rounded(thin.score),
+        deviation=_rounded(thin.deviation),
+    )
+
+
+def _turns(*heights: FloatArray) -> IntArray:
+    """Return the points that lines through all heights need: not those amid level runs."""
+    level = np.ones(len(heights[0]) - 1, dtype=bool)
+    for height in heights:
+        level &= (np.diff(height) == 0) | np.isnan(height[1:]) & np.isnan(height[:-1])
+    inside = np.zeros(len(heights[0]), dtype=bool)
+    inside[1:-1] = level[1:] & level[:-1]
+    return np.flatnonzero(~inside)
+
+
+def spread(n: int, most: int) -> IntArray:
+    """Return at most so many of n places, evenly, the first and the last among them."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
+
+
+def _rounded(values: FloatArray) -> FloatArray:
+    return np.array([float(f"{value:.{_DIGITS}g}") for value in values.tolist()])

@@ -1,0 +1,155 @@
+"""Reliability diagrams: the outcome to expect at each score, above where the scores lie."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from calibrant.arrays import FloatArray
+from calibrant.report.models import Model
+from calibrant.report.numbers import figures, percent
+from calibrant.report.traces import (
+    Spec,
+    axis,
+    band,
+    color,
+    dash,
+    figure,
+    guide,
+    hover_texts,
+    line,
+    plain,
+    sticks,
+)
+from calibrant.results import Curve
+
+__all__ = ["drawn", "point_words", "reliability_figure"]
+
+# Where scores are thinner than this share of the densest place, they do not widen the window.
+_THIN = 0.01
+# Scores that take up at least this much of [0, 1] are shown on all of it.
+_WIDE = 0.4
+_LEAST_SPAN = 0.02
+_EDGE = 0.02
+_MAIN, _MARGIN = [0.25, 1.0], [0.0, 0.17]
+_LARGEST_DOT, _LEAST_DOT = 15.0, 6.0
+# plotly's first: circle, square, diamond, cross, x.
+_SYMBOLS = 5
+
+
+def reliability_figure(models: Sequence[Model], method: str) -> Spec:
+    """Return the diagram of all models that have a curve of this method."""
+    models = [model for model in models if method in model.curves]
+    low, high = _window(models)
+    edge = _EDGE * (high - low)
+    across = {"range": [low - edge, high + edge], "anchor": "y2"}
+    margin = "density" if method == "smooth" else "rows"
+    data = [guide((0, 1), (0, 1))]
+    for model in models:
+        data += _marks(model, drawn(model, method))
+    data += [_margin(model, method, alone=len(models) == 1) for model in models]
+    words = models[0]
+    layout = {
+        "xaxis": axis(words.score, **across),
+        "yaxis": axis(
+            "accuracy" if words.is_confidence else "observed frequency",
+            range=across["range"],
+            domain=_MAIN,
+        ),
+        "yaxis2": axis(margin, domain=_MARGIN, rangemode="tozero", nticks=3, showgrid=False),
+        "hovermode": "x" if len(models) == 1 else "closest",
+    }
+    # The main part is square.
+    return figure(data, layout, height=1 / (_MAIN[1] - _MAIN[0]))
+
+
+def drawn(model: Model, method: str) -> Curve:
+    """Return a curve as it is drawn: nowhere that one row a bandwidth away would be closer."""
+    curve = model.curves[method]
+    if not curve.bandwidth > 0:
+        return curve
+    least = np.exp(-0.5) / (model.assessment.n * curve.bandwidth * np.sqrt(2 * np.pi))
+    near = curve.density >= least
+    y, lower, upper = (np.where(near, v, np.nan) for v in (curve.y, curve.lower, curve.upper))
+    return replace(curve, y=y, lower=lower, upper=upper)
+
+
+def point_words(model: Model, curve: Curve) -> list[list[str]]:
+    """Return what is said of each point: score, outcome, interval and rows."""
+    level = percent(curve.level)
+    said = []
+    places = zip(curve.x, curve.y, curve.lower, curve.upper, model.bin_of(curve.x), strict=True)
+    for x, y, lower, upper, k in places:
+        words = [f"{model.score} {figures(x).text}", f"{model.outcome} {figures(y).text}"]
+        if np.isfinite(lower) and np.isfinite(upper):
+            words.append(f"{level} interval {figures(lower).text} to {figures(upper).text}")
+        said.append([*words, model.in_bin(k)])
+    return said
+
+
+def _marks(model: Model, curve: Curve) -> list[Spec]:
+    """Return the marks of a curve, its intervals beneath."""
+    text = hover_texts(model, point_words(model, curve))
+    binned = curve.method == "binned"
+    main = _dots(model, curve, text) if binned else line(model, curve.x, curve.y, text)
+    if curve.band is None:
+        return [main]
+    limits = sticks if binned else band
+    return [limits(model, curve.x, curve.lower, curve.upper), main]
+
+
+def _dots(model: Model, curve: Curve, text: list[str]) -> Spec:
+    """Return a dot a bin, the larger the denser the scores are."""
+    size = _LARGEST_DOT * np.sqrt(curve.density / curve.density.max())
+    dots = {
+        "color": color(model),
+        "size": np.round(np.maximum(size, _LEAST_DOT), 2).tolist(),
+        "symbol": model.place % _SYMBOLS,
+        "line": {"color": "--paper", "width": 1},
+    }
+    thin = {"color": color(model, 0.5), "width": 1, "dash": dash(model)}
+    return line(model, curve.x, curve.y, text, mode="lines+markers", marker=dots, line=thin)
+
+
+def _margin(model: Model, method: str, *, alone: bool) -> Spec:
+    """Return where the scores lie: their density, or how many rows each bin holds."""
+    if method == "smooth":
+        curve = model.curves[method]
+        x, y = plain(curve.x), plain(curve.density)
+        shape: Spec = {"hoverinfo": "skip"}
+    else:
+        bins = model.assessment.bins
+        x, y = bins.edges.tolist(), [*bins.n.tolist(), int(bins.n[-1])]
+        text = hover_texts(model, ([model.in_bin(k)] for k in range(len(bins.n))))
+        shape = {"text": [*text, text[-1]], "hovertemplate": "%{text}<extra></extra>"}
+    step = "linear" if method == "smooth" else "hv"
+    return {
+        "type": "scatter",
+        "mode": "lines",
+        "x": x,
+        "y": y,
+        "yaxis": "y2",
+        "fill": "tozeroy" if alone else "none",
+        "fillcolor": color(model, 0.25),
+        "line": {"color": color(model), "width": 1, "shape": step, "dash": dash(model)},
+        "meta": {"model": model.place},
+        **shape,
+    }
+
+
+def _window(models: Sequence[Model]) -> tuple[float, float]:
+    """Return the scores to show at first: all of [0, 1] unless they keep to a part of it."""
+    seen = np.concatenate([_extent(drawn(model, "smooth")) for model in models])
+    low, high = float(np.nanmin(seen)), float(np.nanmax(seen))
+    if high - low >= _WIDE:
+        return 0.0, 1.0
+    middle, reach = (low + high) / 2, max(high - low, _LEAST_SPAN) * 0.55
+    return max(middle - reach, 0.0), min(middle + reach, 1.0)
+
+
+def _extent(curve: Curve) -> FloatArray:
+    """Return the scores and outcomes that a diagram must show."""
+    dense = (curve.density > _THIN * curve.density.max()) & np.isfinite(curve.y)
+    return np.concatenate([v[dense] for v in (curve.x, curve.y, curve.lower, curve.upper)])

@@ -1,0 +1,164 @@
+"use strict";
+// Diagrams: unpacks the drawing library, draws what the page holds, and listens to its controls.
+(async () => {
+  const byId = (id) => document.getElementById(id);
+  let figures;
+  const drawings = [...document.querySelectorAll(".diagram")];
+  // Two side by side on A4 or Letter.
+  const PRINT_WIDTH = 315;
+
+  const unpacked = async (id) => {
+    const text = atob(byId(id).textContent);
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
+    return new Response(stream).text();
+  };
+  const start = async () => {
+    const script = document.createElement("script");
+    script.textContent = await unpacked("library");
+    document.head.append(script);
+    if (!window.Plotly) throw new Error("the drawing library did not start");
+    figures = JSON.parse(await unpacked("figures"));
+  };
+
+  // Colours are names of the style sheet's own; plotly wants them spelled out.
+  const colour = (name, onPaper) => {
+    const [variable, alpha] = name.split(" / ");
+    byId("probe").className = onPaper ? "on-paper" : "";
+    byId("probe").style.color = `var(${variable})`;
+    const found = getComputedStyle(byId("probe")).color;
+    return alpha ? found.replace("rgb(", "rgba(").replace(")", `, ${alpha})`) : found;
+  };
+  const coloured = (value, onPaper, key = "") => {
+    if (typeof value === "string" && value.startsWith("--") && key.endsWith("color")) {
+      return colour(value, onPaper);
+    }
+    if (Array.isArray(value)) return value.map((one) => coloured(one, onPaper, key));
+    if (value === null || typeof value !== "object") return value;
+    return Object.fromEntries(
+      Object.entries(value).map(([k, v]) => [k, coloured(v, onPaper, k)]),
+    );
+  };
+
+  const modelsShown = () => {
+    const boxes = [...document.querySelectorAll("input[name=model]")];
+    return (place) => place === undefined || !boxes.length || boxes[place].checked;
+  };
+  const figureOf = (drawing, width, onPaper) => {
+    const { data, layout, height, pixels } = coloured(figures[drawing.dataset.view], onPaper);
+    const shown = modelsShown();
+    data.forEach((trace) => { trace.visible = shown(trace.meta?.model); });
+    const { l, r, t, b } = layout.margin;
+    layout.width = width;
+    layout.height = Math.round((width - l - r) * height + pixels) + t + b;
+    const family = getComputedStyle(document.body).fontFamily;
+    layout.font = { ...layout.font, family, size: width < 400 ? 11 : 13 };
+    layout.hoverlabel.font.family = family;
+    // A finger that drags means to scroll.
+    layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
+    return { data, layout, config: { displayModeBar: false, doubleClick: "reset" } };
+  };
+  const draw = (drawing, onPaper = false) => {
+    // What is not shown has no width, and is drawn when it is.
+    const width = onPaper ? PRINT_WIDTH : drawing.clientWidth;
+    if (!width) return;
+    const { data, layout, config } = figureOf(drawing, width, onPaper);
+    Plotly.react(drawing, data, layout, config);
+  };
+  const redraw = () => drawings.forEach((drawing) => draw(drawing));
+  const active = () => document.querySelector(".view.active .diagram");
+
+  // Points, by the arrow keys: the same words as under the pointer.
+  const tell = (text) => {
+    byId("told").textContent = text.replaceAll("<br>", ", ").replace(/<\/?b>/g, "")
+      .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
+  };
+  const step = (drawing, key, fine) => {
+    const curves = drawing.data.map((trace, i) => [trace, i])
+      .filter(([trace]) => trace.meta?.told && trace.visible);
+    if (!curves.length) return;
+    const at = drawing.at ?? { curve: 0, point: -1 };
+    // One curve alone is gone along in either way.
+    if (curves.length === 1) key = { ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" }[key] ?? key;
+    const turn = { ArrowUp: -1, ArrowDown: 1 }[key] ?? 0;
+    at.curve = (at.curve + turn + curves.length) % curves.length;
+    const [trace, curveNumber] = curves[at.curve];
+    const known = trace.y.map((_, i) => i).filter((i) => trace.y[i] !== null);
+    const stride = fine ? 1 : Math.ceil(known.length / 60);
+    const move = { ArrowLeft: -stride, ArrowRight: stride, Home: -Infinity, End: Infinity }[key] ?? 0;
+    at.point = Math.min(Math.max((at.point < 0 ? -stride : at.point) + move, 0), known.length - 1);
+    const pointNumber = known[at.point];
+    drawing.at = { ...at, x: trace.x[pointNumber], y: trace.y[pointNumber] };
+    Plotly.Fx.hover(drawing, [{ curveNumber, pointNumber }]);
+    tell(trace.text[pointNumber]);
+  };
+  const KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
+
+  // Zoom, about the point last told or the middle.
+  const zoom = (drawing, how) => {
+    const first = figures[drawing.dataset.view].layout;
+    const change = {};
+    for (const [name, along] of [["xaxis", "x"], ["yaxis", "y"]]) {
+      if (how === "reset") {
+        if (first[name].range) change[`${name}.range`] = [...first[name].range];
+        else change[`${name}.autorange`] = true;
+        continue;
+      }
+      const [low, high] = drawing.layout[name].range;
+      const middle = drawing.at?.[along] ?? (low + high) / 2;
+      const reach = (high - low) * (how === "in" ? 0.3 : 0.8);
+      change[`${name}.range`] = [middle - reach, middle + reach];
+    }
+    Plotly.relayout(drawing, change);
+  };
+
+  const savePicture = async () => {
+    const drawing = active();
+    const { data, layout } = figureOf(drawing, drawing.clientWidth, true);
+    for (const name of ["xaxis", "yaxis"]) layout[name].range = [...drawing.layout[name].range];
+    await Plotly.downloadImage({ data, layout }, {
+      format: "svg", width: layout.width, height: layout.height,
+      filename: `calibration-${drawing.dataset.view}`,
+    });
+  };
+
+  try {
+    await start();
+  } catch (problem) {
+    byId("trouble").hidden = false;
+    console.warn(problem);
+    return;
+  }
+  document.body.classList.add("drawn");
+  byId("controls").hidden = false;
+  redraw();
+
+  document.querySelectorAll("input[name=view]").forEach((one) => one.addEventListener("change", () => {
+    document.querySelectorAll(".view").forEach((view) => {
+      view.classList.toggle("active", view.id === `view-${one.value}`);
+    });
+    redraw();
+  }));
+  document.querySelectorAll("input[name=model]").forEach((one) => (
+    one.addEventListener("change", redraw)
+  ));
+  document.querySelectorAll("[data-zoom]").forEach((one) => (
+    one.addEventListener("click", () => zoom(active(), one.dataset.zoom))
+  ));
+  byId("picture").addEventListener("click", savePicture);
+  drawings.forEach((drawing) => drawing.addEventListener("keydown", (event) => {
+    if (!KEYS.includes(event.key)) return;
+    event.preventDefault();
+    step(drawing, event.key, event.shiftKey);
+  }));
+  document.addEventListener("recolour", redraw);
+  let width = byId("diagrams").clientWidth;
+  new ResizeObserver(() => {
+    // Heights are the diagrams' own doing.
+    if (width !== byId("diagrams").clientWidth) redraw();
+    width = byId("diagrams").clientWidth;
+  }).observe(byId("diagrams"));
+  addEventListener("beforeprint", () => drawings.forEach((drawing) => draw(drawing, true)));
+  addEventListener("afterprint", redraw);
+})();

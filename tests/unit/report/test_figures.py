@@ -1,0 +1,123 @@
+"""Diagrams are drawn from the numbers of results, and say them."""
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibrant.report.cumulative_figure import cumulative_figure
+from calibrant.report.models import read_models
+from calibrant.report.reliability_figures import drawn, reliability_figure
+from calibrant.report.traces import band, plotly_text, sticks
+from calibrant.report.views import views
+
+METHODS = ("smooth", "binned", "isotonic")
+
+
+def told(figure):
+    return [trace for trace in figure["data"] if trace.get("meta", {}).get("told")]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_lines_go_through_the_curve(model, method):
+    (line,) = told(reliability_figure([model], method))
+    curve = model.curves[method]
+    assert line["x"] == curve.x.tolist()
+    assert all(y is None or y == known for y, known in zip(line["y"], curve.y, strict=True))
+    k = len(curve.x) // 2
+    rows = model.in_bin(model.bin_of(curve.x[k : k + 1])[0])
+    assert line["text"][k] == f"score {curve.x[k]:.4g}<br>observed {curve.y[k]:.4g}<br>{rows}"
+
+
+@pytest.mark.parametrize(("method", "fill"), [("smooth", "toself"), ("binned", None)])
+def test_intervals_are_drawn_and_told(banded, method, fill):
+    models = read_models(banded)
+    figure = reliability_figure(models, method)
+    limits = figure["data"][1]
+    assert limits.get("fill") == fill
+    curve = drawn(models[0], method)
+    heights = {y for y in limits["y"] if y is not None}
+    assert heights == {y for side in (curve.lower, curve.upper) for y in side if np.isfinite(y)}
+    k = len(curve.x) // 2
+    words = f"90% interval {curve.lower[k]:.4g} to {curve.upper[k]:.4g}"
+    assert words in told(figure)[0]["text"][k]
+    caption = next(view.caption for view in views(models) if view.key == method)
+    assert caption.endswith("at a level of 90% for each score by itself.")
+
+
+def test_bands_and_sticks_leave_gaps_where_nothing_is_known(model):
+    x, nan = np.arange(5.0), np.nan
+    lower, upper = np.array([0, 0, nan, 0, nan]), np.array([1, 1, 1, 1, nan])
+    area = band(model, x, lower, upper)
+    assert area["x"] == [0, 1, 1, 0, None, 3, 3, None]
+    assert area["y"] == [0, 0, 1, 1, None, 0, 1, None]
+    bars = sticks(model, x, lower, upper)
+    assert bars["x"] == [0, 0, None, 1, 1, None, 3, 3, None]
+    assert bars["y"] == [0, 1, None, 0, 1, None, 0, 1, None]
+
+
+def test_a_smooth_curve_ends_where_rows_do(model):
+    curve = model.curves["smooth"]
+    n, width = model.assessment.n, curve.bandwidth
+    alone = np.exp(-(((curve.x - 0.5) / width) ** 2) / 2) / (n * width * np.sqrt(2 * np.pi))
+    lonely = replace(curve, density=alone)
+    assessment = replace(model.assessment, curves=(lonely,))
+    seen = np.isfinite(drawn(replace(model, assessment=assessment), "smooth").y)
+    assert np.abs(curve.x[seen] - 0.5).max() == pytest.approx(width, abs=2 / 512)
+
+
+def test_the_window_keeps_to_scores_that_keep_to_a_part(found, odd):
+    whole = reliability_figure(read_models(found), "smooth")["layout"]
+    assert whole["xaxis"]["range"] == pytest.approx([-0.02, 1.02])
+    rare = reliability_figure(read_models(odd["tiny"]), "binned")["layout"]
+    assert 0.001 < rare["xaxis"]["range"][1] < 0.1
+    assert rare["yaxis"]["range"] == rare["xaxis"]["range"]
+
+
+def test_the_cumulative_diagram(model):
+    figure = cumulative_figure([model])
+    walk = model.assessment.cumulative
+    (line,) = told(figure)
+    assert (line["x"], line["y"]) == (walk.fraction.tolist(), walk.deviation.tolist())
+    end = f"{walk.deviation[-1]:.4g}".replace("-", "\N{MINUS SIGN}")
+    words = f"up to score {walk.score[-1]:.4g}<br>100.0% of rows<br>deviation {end}"
+    assert line["text"][-1] == words
+    triangle = next(trace for trace in figure["data"] if trace.get("fill") == "toself")
+    assert max(triangle["y"]) == 2 * walk.sigma
+    (ends,) = [trace for trace in figure["data"] if trace["mode"] == "markers"]
+    assert ends["y"][0] - ends["y"][1] == pytest.approx(model.assessment["ecce_r"].value, rel=1e-4)
+    ticks = figure["layout"]["xaxis2"]
+    assert ticks["ticktext"][0] == f"{walk.score[0]:.2g}"
+    assert ticks["ticktext"][-1] == f"{walk.score[-1]:.2g}"
+
+
+def test_models_are_told_apart_by_colour_dash_and_name(found, sketched):
+    models = read_models({"a<b>": found, "B": sketched})
+    lines = told(reliability_figure(models, "smooth"))
+    assert [line["line"]["color"] for line in lines] == ["--series-1", "--series-2"]
+    assert [line["line"]["dash"] for line in lines] == ["solid", "dash"]
+    assert lines[0]["text"][256].startswith("<b>a&lt;b&gt;</b><br>score ")
+    # A sketch has no isotonic curve.
+    assert len(told(reliability_figure(models, "isotonic"))) == 1
+
+
+def test_text_from_data_is_no_markup():
+    assert plotly_text('<a href="x">&') == '&lt;a href="x"&gt;&amp;'
+
+
+def test_whatever_can_be_assessed_can_be_drawn(odd):
+    for models in (*map(read_models, odd.values()), read_models(odd)):
+        for view in views(models):
+            json.dumps(view.figure, allow_nan=False)
+            assert all(table.rows for table in view.tables)
+
+
+def test_points_are_told_in_a_table(model):
+    smooth, binned, _, cumulative = views([model])
+    assert len(smooth.tables[0].rows) == 20
+    curve, bins = model.curves["binned"], model.assessment.bins
+    rows = binned.tables[0].rows
+    assert [row[0].value for row in rows] == curve.x.tolist()
+    assert [row[-1].value for row in rows] == bins.n[bins.n > 0].tolist()
+    assert cumulative.tables[0].rows[-1][2].value == model.assessment.cumulative.deviation[-1]

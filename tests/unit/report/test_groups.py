@@ -1,0 +1,42 @@
+"""What a page says of groups."""
+
+import numpy as np
+import pytest
+
+from calibrant.assessment.groups import by_group
+from calibrant.report.groups import group_section
+
+
+def table(n_groups, n=3000):
+    rng = np.random.default_rng(1)
+    p, group = rng.random(n), rng.integers(0, n_groups, n)
+    y = rng.random(n) < np.where(group == 1, p**2, p)
+    labels = np.where(group == 0, "<b>zero</b>", group.astype(str)).astype(object)
+    return by_group(y, p, labels, n_resamples=20)
+
+
+@pytest.fixture(scope="module")
+def groups():
+    return table(3)
+
+
+def test_lines_and_dots_are_those_of_the_table(groups):
+    section = group_section(groups)
+    assert section.summary.startswith("Miscalibration detected in 1 of 3 groups")
+    assert [line.label for line in section.lines] == [row.group for row in groups]
+    assert [line.found for line in section.lines] == [row.group == "1" for row in groups]
+    assert [line.p_adjusted.value for line in section.lines] == [row.p_adjusted for row in groups]
+    intervals, dots = section.figure["data"]
+    assert dots["x"] == [row.smooth_ece.value for row in groups]
+    assert intervals["x"][:2] == [groups.rows[0].smooth_ece.low, groups.rows[0].smooth_ece.high]
+    assert dots["marker"]["color"].count("--series-1") == 1
+    assert "&lt;b&gt;zero&lt;/b&gt;" in section.figure["layout"]["yaxis"]["ticktext"]
+
+
+def test_of_very_many_groups_the_worst_are_drawn():
+    many = table(70, n=2000)
+    section = group_section(many)
+    shown = section.figure["data"][1]["x"]
+    assert len(section.lines) == 70
+    assert sorted(shown) == sorted(row.smooth_ece.value for row in many)[-60:]
+    assert "The 60 groups with the largest errors" in section.caption

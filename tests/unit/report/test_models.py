@@ -1,0 +1,76 @@
+"""Pages hold no more of a curve than can be seen, and that exactly."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from calibrant import CalibrantError, assess
+from calibrant.report.models import read_models
+
+
+def with_curve(found, *, x, y, **more):
+    nothing = np.full(len(x), np.nan)
+    curve = replace(
+        found.curve("isotonic"),
+        x=x,
+        y=y,
+        density=x,
+        **({"lower": nothing, "upper": nothing} | more),
+    )
+    return replace(found, curves=(*found.curves[:2], curve))
+
+
+def test_level_runs_lose_only_points_that_a_line_does_not_need(found):
+    x = np.linspace(0, 1, 5001)
+    y = np.floor(8 * x) / 8
+    (model,) = read_models(with_curve(found, x=x, y=y))
+    kept = model.curves["isotonic"]
+    assert len(kept.x) == 17
+    np.testing.assert_allclose(np.interp(x, kept.x, kept.y), y, atol=1e-3)
+
+
+def test_turns_of_a_band_are_kept(found):
+    x = np.linspace(0, 1, 101)
+    level = np.full(101, 0.5)
+    (model,) = read_models(with_curve(found, x=x, y=level, lower=level, upper=level + (x > 0.705)))
+    assert model.curves["isotonic"].x.tolist() == [0, 0.7, 0.71, 1]
+
+
+def test_long_curves_are_thinned_and_models_share_the_room(found):
+    x = np.linspace(0, 1, 50_001)
+    long = with_curve(found, x=x, y=x)
+    sizes = {
+        n: len(read_models({str(k): long for k in range(n)})[0].curves["isotonic"].x)
+        for n in (1, 12)
+    }
+    assert sizes == {1: 1000, 12: 500}
+    (model,) = read_models(long)
+    assert model.curves["isotonic"].x[[0, -1]].tolist() == [0, 1]
+
+
+def test_points_have_six_digits_and_bins_all(found):
+    (model,) = read_models(found)
+    for values in (model.curves["smooth"].y, model.assessment.cumulative.deviation):
+        assert values.tolist() == [float(f"{value:.6g}") for value in values]
+    assert model.curves["binned"] is found.curve("binned")
+    assert model.assessment.estimates is found.estimates
+
+
+def test_a_model_knows_which_bin_a_score_is_in(model):
+    bins = model.assessment.bins
+    np.testing.assert_array_equal(model.bin_of(np.array([0, 1 / 15, 0.999, 1])), [0, 1, 14, 14])
+    assert model.in_bin(3) == f"{bins.n[3]} rows in 0.2 to 0.267"
+
+
+def test_words_for_confidence():
+    prob = np.random.default_rng(0).dirichlet([1, 1, 1], 100)
+    (model,) = read_models(assess(np.arange(100) % 3, prob, n_resamples=20))
+    assert (model.score, model.outcome) == ("confidence", "accuracy")
+
+
+def test_what_is_refused(found):
+    with pytest.raises(CalibrantError, match="at least one assessment"):
+        read_models({})
+    with pytest.raises(CalibrantError, match="results of assess; got float at 'b'"):
+        read_models({"a": found, "b": 0.3})

@@ -1,0 +1,157 @@
+"""One page, whole: escaped, small, the same every time, and asking for nothing."""
+
+import base64
+import hashlib
+import json
+import re
+import sys
+import zlib
+from html import unescape
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from calibrant import MissingDependencyError, assess
+from calibrant.assessment.groups import by_group
+from calibrant.datasets import load_rain
+from calibrant.report.library import packed_library
+from calibrant.report.page import embedded
+
+pytest.importorskip("jinja2")
+pytest.importorskip("plotly")
+
+from calibrant.report import page, write_page
+
+HOSTILE = "</script><script>alert('1')</script>&\N{LINE SEPARATOR}"
+
+
+class Reader(HTMLParser):
+    """Notes elements as a browser would see them."""
+
+    def __init__(self, text):
+        super().__init__(convert_charrefs=True)
+        self.open, self.scripts, self.elements = [], [], []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag, attrs):
+        self.elements.append((tag, dict(attrs)))
+        if tag == "script":
+            self.scripts.append([dict(attrs), ""])
+
+    def handle_data(self, data):
+        if self.cdata_elem == "script":
+            self.scripts[-1][1] += data
+
+
+@pytest.fixture(scope="module")
+def text(found, sketched):
+    y, p = load_rain()
+    groups = by_group(y, p, [HOSTILE, "b"] * 173 + ["b"], n_resamples=20)
+    return page({HOSTILE: found, "b": sketched}, title=HOSTILE, groups=groups)
+
+
+@pytest.fixture(scope="module")
+def seen(text):
+    return Reader(text)
+
+
+def script(seen, name):
+    return next(content for attributes, content in seen.scripts if attributes.get("id") == name)
+
+
+def test_text_from_data_never_becomes_an_element(text, seen):
+    assert len(seen.scripts) == 5
+    assert "<script>alert" not in text
+    assert "\N{LINE SEPARATOR}" not in script(seen, "results")
+
+
+def test_the_policy_names_exactly_the_scripts_that_run(seen):
+    policy = next(a["content"] for tag, a in seen.elements if "http-equiv" in a)
+    running = [content for attributes, content in seen.scripts if "type" not in attributes]
+    running.append(zlib.decompress(base64.b64decode(script(seen, "library"))).decode())
+    hashes = {base64.b64encode(hashlib.sha256(one.encode()).digest()).decode() for one in running}
+    assert set(re.findall(r"'sha256-([^']+)'", unescape(policy))) == hashes
+    assert policy.startswith("default-src 'none'; ")
+
+
+def test_nothing_is_asked_of_the_network(seen):
+    for tag, attributes in seen.elements:
+        assert tag not in ("link", "iframe", "object", "embed", "img", "base", "form")
+        assert "src" not in attributes
+        assert attributes.get("href", "#").startswith("#")
+    assert not any(name.startswith("on") for _, a in seen.elements for name in a)
+
+
+def test_results_are_those_of_the_assessments(seen, found):
+    results = json.loads(script(seen, "results"))
+    first = results["assessments"][0]
+    assert first["name"] == results["title"] == HOSTILE
+    assert first["estimates"] == found.to_dict()["estimates"]
+    assert first["bins"] == found.to_dict()["bins"]
+    assert [row["group"] for row in results["groups"]["rows"]] == [HOSTILE, "b"]
+
+
+def test_small_and_the_same_every_time(text, found):
+    assert len(text.encode()) < 3e6
+    assert page(found) == page(found)
+    assert repr(text) == f"<page of {len(text)} characters>"
+
+
+def test_headings_and_tables_are_made_for_readers_of_all_kinds(seen):
+    levels = [int(tag[1]) for tag, _ in seen.elements if re.fullmatch(r"h\d", tag)]
+    assert levels[0] == 1
+    assert levels.count(1) == 1
+    assert all("scope" in attributes for tag, attributes in seen.elements if tag == "th")
+    names = {attributes["id"] for _, attributes in seen.elements if "id" in attributes}
+    named = [
+        a[k] for _, a in seen.elements for k in ("aria-labelledby", "aria-describedby") if k in a
+    ]
+    assert set(named) <= names
+
+
+def test_odd_assessments_have_pages_too(odd):
+    for one in odd.values():
+        assert "<h2>" in page(one)
+    assert page(odd).count('class="verdict') == len(odd)
+
+
+def test_classes():
+    prob = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
+    labels = [HOSTILE, "b", "c"]
+    found = assess(np.array(labels)[np.arange(90) % 3], prob, labels=labels, n_resamples=20)
+    seen = Reader(page(found))
+    assert [
+        row["label"] for row in json.loads(script(seen, "results"))["assessments"][0]["classes"]
+    ] == labels
+    assert len(seen.scripts) == 5
+    assert ("button", {"type": "button", "data-file": "classes.csv"}) in seen.elements
+
+
+def test_names_that_are_no_text(found, tmp_path):
+    write_page(tmp_path / "page.html", {"\udcff": found, "b": found}, title="\ud800")
+    assert "<title>?</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
+
+
+def test_written_whole(found, tmp_path):
+    path = tmp_path / "report.html"
+    assert found.to_html(path, title="T") == path.read_text(encoding="utf-8")
+    write_page(tmp_path / "other.html", found, title="T")
+    assert (tmp_path / "other.html").read_bytes() == path.read_bytes()
+    assert [one.name for one in sorted(tmp_path.iterdir())] == ["other.html", "report.html"]
+
+
+def test_json_that_cannot_end_its_element():
+    assert embedded({"a": "</script>&\N{LINE SEPARATOR}"}) == (
+        '{"a":"\\u003c/script\\u003e\\u0026\\u2028"}'
+    )
+
+
+@pytest.mark.parametrize("package", ["plotly.offline", "jinja2"])
+def test_what_to_install(found, package, monkeypatch):
+    packed_library.cache_clear()
+    monkeypatch.setitem(sys.modules, package, None)
+    name = package.partition(".")[0]
+    with pytest.raises(MissingDependencyError, match=rf"needs {name}: pip install 'calibrant\[rep"):
+        found.to_html()

@@ -1,0 +1,48 @@
+"""Tables show what results hold."""
+
+import numpy as np
+
+from calibrant.report.models import read_models
+from calibrant.report.numbers import UNKNOWN
+from calibrant.report.tables import bin_rows, measure_rows, setting_rows
+
+
+def test_measures_of_several_models(found, sketched):
+    rows = {row.name: row for row in measure_rows(read_models({"a": found, "b": sketched}))}
+    smooth = rows["smooth_ece"].cells[0]
+    one = found["smooth_ece"]
+    assert (smooth.value.value, smooth.low.value, smooth.high.value) == (
+        one.value,
+        one.low,
+        one.high,
+    )
+    assert smooth.corrected.value == one.bias_corrected
+    # A sketch does not know the logit scale.
+    assert [cell.value == UNKNOWN for cell in rows["logit_smoothed_ece"].cells] == [False, True]
+    assert "logit_smoothed_ece" not in [row.name for row in measure_rows(read_models(sketched))]
+    assert rows["p_value"].cells[0].value.value == found.test.p_value
+    assert rows["bias"].cells[1].low.value == sketched.bias.low
+    assert rows["brier_score"].cells[0].low == UNKNOWN
+
+
+def test_bins_with_the_limits_of_their_curve(banded):
+    (model,) = read_models(banded)
+    rows = list(bin_rows(model))
+    bins, curve = banded.bins, banded.curve("binned")
+    assert [row.n.value for row in rows] == bins.n.tolist()
+    assert [row.gap.value for row in rows if row.gap != UNKNOWN] == bins.gap[bins.n > 0].tolist()
+    assert [row.low.value for row in rows if row.low != UNKNOWN] == curve.lower.tolist()
+    assert max(abs(row.tilt) for row in rows) == 1
+
+
+def test_empty_bins_have_no_means(odd):
+    rows = list(bin_rows(read_models(odd["one score"])[0]))
+    assert [row.n.value for row in rows if row.gap != UNKNOWN] == [100]
+
+
+def test_settings(found, odd):
+    rows = dict(setting_rows(read_models({"a": found, "b": odd["soft"]})))
+    assert rows["Test"] == [found.test.method.replace("_", " "), "none"]
+    assert rows["Level of intervals"] == ["95%", "95%"]
+    assert rows["Seed"] == ["0", "0"]
+    assert np.all([len(values) == 2 for values in rows.values()])
