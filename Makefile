@@ -37,9 +37,10 @@ test: setup
 
 setup: $(VENV)/ready
 
-$(VENV)/ready: pyproject.toml $(PINS) tools/venv.sh
+$(VENV)/ready: pyproject.toml $(PINS) tools/venv.sh tools/browser.sh
 	@echo "== set-up of $(VENV) (minutes the first time)"
 	tools/venv.sh $(VENV) $(PINS)
+	tools/browser.sh
 	$(BIN)/python $(INSTALL) -e . --group dev $(if $(TORCH),--group $(TORCH))
 	@touch $@
 

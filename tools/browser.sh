@@ -1,0 +1,12 @@
+#!/bin/sh
+# Install a browser to look at the report with, where that is possible. Tests go on without one.
+set -eu
+export DEBIAN_FRONTEND=noninteractive
+
+if command -v chromium >/dev/null; then
+    exit 0
+fi
+if ! { [ "$(id -u)" = 0 ] && apt-get -qq update && \
+    apt-get -qq -y install --no-install-recommends chromium; } >/dev/null 2>&1; then
+    echo "no chromium here: tests that open the report in a browser will be skipped" >&2
+fi
