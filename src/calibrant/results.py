@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
@@ -132,7 +132,7 @@ class Curve(Result):
     density
         The density of scores at x (for "isotonic" the share of weight at x).
     lower, upper
-        The band around y; nan where none was asked for.
+        The band; nan where y is, and where none was asked for.
     bandwidth
         The scale of smoothing; nan for methods without one.
     area
@@ -140,6 +140,14 @@ class Curve(Result):
         abs(y - x) times the share of weight.
     method
         "smooth", "density", "binned", "isotonic" or "local".
+    band
+        "confidence", where the population's curve may lie; "consistency", where the curve would
+        lie if predictions were calibrated; "percentile", where curves of rows drawn again lie; or
+        None.
+    level
+        How often the band should hold; nan without one.
+    simultaneous
+        Whether the band should hold for the whole curve, or at each point by itself.
     """
 
     x: FloatArray
@@ -150,15 +158,35 @@ class Curve(Result):
     bandwidth: float
     area: float
     method: str
+    band: str | None = None
+    level: float = float("nan")
+    simultaneous: bool = False
 
     @property
     def area_bound(self) -> float:
         """How far `area` can be from smECE at this bandwidth: sqrt(2/pi) s (Lemma 10)."""
         return float(np.sqrt(2 / np.pi) * self.bandwidth)
 
+    def thinned(self, n_points: int = 2048) -> Curve:
+        """Return an isotonic curve with about so many points at most, both ends of its steps kept.
+
+        The shares of weight at scores that are left out go to the next one that is kept.
+        """
+        n = len(self.x)
+        if n <= n_points:
+            return self
+        jumps = np.flatnonzero(np.diff(self.y))
+        spread = np.arange(0, n, -(-2 * n // n_points))
+        kept = np.unique(np.concatenate((spread, jumps, jumps + 1, [n - 1])))
+        share = np.diff(np.cumsum(self.density)[kept], prepend=0.0)
+        names = ("x", "y", "lower", "upper")
+        return replace(self, density=share, **{name: getattr(self, name)[kept] for name in names})
+
     def __repr__(self) -> str:
         scale = "" if np.isnan(self.bandwidth) else f", bandwidth={self.bandwidth:.4g}"
-        return f"Curve(method={self.method!r}, {len(self.x)} points{scale}, area={self.area:.4g})"
+        band = "" if self.band is None else f", {self.level:.4g} {self.band} band"
+        size = f"{len(self.x)} points{scale}, area={self.area:.4g}"
+        return f"Curve(method={self.method!r}, {size}{band})"
 
 
 @dataclass(frozen=True)

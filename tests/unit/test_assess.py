@@ -13,6 +13,7 @@ from calibrant import (
     brier_score,
     cumulative_test,
     estimate,
+    reliability_curve,
 )
 from calibrant import cumulative_curve as whole_walk
 from calibrant.datasets import simulate
@@ -215,6 +216,33 @@ def test_a_thinned_walk_keeps_its_turns(rows):
     assert (thin.fraction[0], thin.fraction[-1]) == (0, 1)
     assert thin.deviation[-1] == whole.deviation[-1]
     assert whole.thinned(5000) is whole
+
+
+def test_it_can_be_drawn(found):
+    ax = found.plot()
+    assert len(ax.child_axes) == 3
+    assert found.plot(ax=ax.figure.add_subplot()) is not ax
+    data, size = found._repr_png_()
+    assert data.startswith(b"\x89PNG")
+    assert size["width"] > size["height"]
+
+
+def test_curves_have_bands_for_the_whole_of_them(rows, found):
+    for curve in found.curves:
+        whole = reliability_curve(*rows, method=curve.method, simultaneous=True)
+        assert curve.simultaneous
+        inside = np.isin(whole.x, curve.x)
+        np.testing.assert_array_equal(curve.upper, whole.upper[inside])
+
+
+def test_a_thinned_isotonic_curve_keeps_its_steps(rows):
+    whole = reliability_curve(*rows, method="isotonic")
+    thin = whole.thinned(200)
+    assert len(thin.x) < 300 < len(whole.x)
+    np.testing.assert_array_equal(np.unique(thin.y), np.unique(whole.y))
+    assert thin.density.sum() == pytest.approx(1)
+    # Steps stay where they are: the curve between its points is the same.
+    np.testing.assert_allclose(np.interp(whole.x, thin.x, thin.y), whole.y, atol=1e-12)
 
 
 @pytest.mark.parametrize(

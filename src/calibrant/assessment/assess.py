@@ -17,8 +17,9 @@ from calibrant.assessment.result import Assessment, Settings
 from calibrant.assessment.summary import Summary, main_stretch
 from calibrant.assessment.verdict import Findings
 from calibrant.binning import Binning
+from calibrant.curves.bands import Band
 from calibrant.curves.cumulative import curve_of_walk
-from calibrant.curves.reliability import BinnedCurve, SmoothCurve, isotonic_curve
+from calibrant.curves.makers import BinnedCurve, SmoothCurve, isotonic_curve
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import check_level, estimated
 from calibrant.inference.estimate_result import Estimate
@@ -203,10 +204,13 @@ class Assessor:
 
     def curves(self, binning: Binning) -> Iterator[Curve]:
         """Yield the reliability curves."""
-        yield SmoothCurve()(self.problem)
-        yield BinnedCurve(binning)(self.problem)
-        if self.problem.is_exact:
-            yield isotonic_curve(self.problem)
+        settings, problem = self.settings, self.problem
+        # Bands that hold for the whole curve: that is how a diagram is looked at.
+        band = Band("confidence", settings.level, True, settings.n_resamples, self.rng)
+        yield SmoothCurve()(problem, band)
+        yield BinnedCurve(binning)(problem, band)
+        if problem.is_exact:
+            yield isotonic_curve(problem, band).thinned()
 
     def test(self) -> TestResult | None:
         """Return the cumulative test, or None where there is no noise to compare with."""

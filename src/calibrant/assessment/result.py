@@ -23,6 +23,7 @@ from calibrant.results import (
 
 if TYPE_CHECKING:
     import pandas as pd
+    from matplotlib.axes import Axes
 
 __all__ = ["Assessment"]
 
@@ -66,7 +67,8 @@ class Assessment(Result):
         The cumulative test of calibration; None where noise is unknown (soft labels) or there is
         none (predictions of 0 and 1 alone).
     curves
-        Reliability curves: "smooth", "binned", and "isotonic" where rows were given.
+        Reliability curves, "smooth", "binned", and "isotonic" where rows were given, each with a
+        confidence band for the whole of it; the last is thinned to what can be seen.
     cumulative
         The cumulative deviation, thinned to what can be seen.
     bins
@@ -116,6 +118,20 @@ class Assessment(Result):
         """Return a pandas table with one row a measure."""
         names = ("measure", "value", "bias_corrected", "low", "high", "level", "n", "error_bound")
         return frame({name: [getattr(one, name) for one in self.estimates] for name in names})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw verdict, reliability diagram, cumulative plot and errors; return the Axes.
+
+        Without `ax` a new figure is made that pyplot does not know of: see :mod:`calibrant.plot`.
+        """
+        from calibrant.plot.overview import assessment  # layers: a result may ask to be shown
+
+        return assessment(self, ax=ax)
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        from calibrant.plot.canvas import picture  # layers: a result may ask to be shown
+
+        return picture(self.plot())
 
     def to_html(
         self, path: str | os.PathLike[str] | None = None, *, title: str = "Calibration report"

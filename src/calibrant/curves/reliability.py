@@ -12,36 +12,28 @@ method        the curve
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any, Literal
 
-import numpy as np
-
 from calibrant import checks
-from calibrant.arrays import FloatArray
-from calibrant.binning import Binning
+from calibrant.curves.bands import read_band
+from calibrant.curves.makers import BinnedCurve, DensityCurve, Maker, SmoothCurve, isotonic_curve
 from calibrant.errors import CalibrantError
-from calibrant.isotonic import isotonic_fit
 from calibrant.kernels import KERNELS
 from calibrant.measures.binned_error import BinCount, Strategy, read_binning
-from calibrant.measures.density_error import (
-    Bandwidth,
-    Densities,
-    DensityError,
-    check_bandwidth,
-)
-from calibrant.measures.smooth_error import SmoothError
+from calibrant.measures.density_error import Bandwidth, DensityError, check_bandwidth
 from calibrant.multiclass import one_problem
-from calibrant.problem import Problem
+from calibrant.randomness import Generator
 from calibrant.results import Curve
 
-__all__ = ["local_calibration_error", "reliability_curve"]
-
-# What a page or a screen can show of a smooth curve.
-_SHOWN_POINTS = 512
-# A curve on the diagonal is on it at every scale; this one is still finer than it can be drawn.
-_LEAST_BANDWIDTH = 1e-3
+__all__ = [
+    "BinnedCurve",
+    "SmoothCurve",
+    "isotonic_curve",
+    "local_calibration_error",
+    "reliability_curve",
+]
 
 
 def reliability_curve(
@@ -49,6 +41,12 @@ def reliability_curve(
     y_prob: Any = None,
     *,
     method: Literal["smooth", "density", "binned", "isotonic"] = "smooth",
+    band: Literal["confidence", "consistency"] | None = "confidence",
+    level: float = 0.95,
+    simultaneous: bool = False,
+    n_resamples: int = 1000,
+    rng: int | Generator = 0,
+    groups: Any = None,
     bandwidth: float | None = None,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
@@ -57,30 +55,49 @@ def reliability_curve(
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> Curve:
-    """Return the outcome to expect at each score, with the density of scores.
+    """Return the outcome to expect at each score, with a band and the density of scores.
 
     Parameters
     ----------
     y_true, y_prob
-        As in :func:`calibrant.ece`; soft labels are taken as they are.
+        As in :func:`calibrant.ece`, or a :class:`calibrant.Sketch`; soft labels are taken as they
+        are.
     method
         "smooth": Nadaraya-Watson with the reflected Gaussian at smECE's own bandwidth.
         "density": two kernel density estimates and Bayes' rule, at Silverman's bandwidth.
         "binned": mean outcome against mean prediction, bin by bin. "isotonic": the non-decreasing
         function nearest to the outcomes (CORP).
+    band
+        "confidence": where the population's curve may lie, at the same bandwidth or bins.
+        "consistency": where the curve would lie if predictions were calibrated, around the
+        smoothed predictions rather than the diagonal. None: no band.
+    level
+        How often the band should hold.
+    simultaneous
+        Whether it should hold for the whole curve. If not, it holds at each point by itself, and
+        the curve leaves it somewhere far more often.
+    n_resamples, rng
+        How many times outcomes are drawn, and a seed or a generator for it. Only the consistency
+        band of "isotonic" is drawn, and clusters beyond a thousand bundled at random; all else
+        is a formula.
+    groups
+        A cluster label a row, as in :func:`calibrant.estimate`: rows of one cluster may depend on
+        each other.
     bandwidth
         For "smooth" and "density": a number, instead of smECE or Silverman's rule.
     n_bins, strategy
         For "binned": as in :func:`calibrant.ece`.
     sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
+        As in :func:`calibrant.ece`. A band holds if weights do not depend on the outcome given the
+        score.
     multiclass
         "confidence" or a class label; a curve is about one binary problem.
 
     Returns
     -------
     Curve
-        x, y and density; y is nan where there are next to no scores.
+        x, y, density, lower and upper; all but the first and the density are nan where there are
+        next to no scores.
 
     Notes
     -----
@@ -88,37 +105,79 @@ def reliability_curve(
     within sqrt(2/pi) times the bandwidth of smECE (Lemma 10); for "density" it is
     :func:`calibrant.density_ece`, for "binned" the ECE.
 
+    At each point a curve is a share of events, m = sum k w y / sum k w, k being 1 for the rows of a
+    bin and the kernel elsewhere. It is worth n = (sum k w)^2 / sum (k w)^2 rows, and its limits are
+    those of Clopper and Pearson for m n events in n rows,
+
+        lower = B(a; m n, n - m n + 1),   upper = B(1 - a; m n + 1, n - m n),
+
+    B being the beta quantile. They keep apart where only one outcome was seen. a is (1 - level)/2
+    at single points, Šidák's for all bins together, and Rice's formula for a whole smooth curve.
+    The consistency band holds the m whose limits hold sum k w p / sum k w, with n rows enough to
+    have the variance sum (k w)^2 p(1 - p).
+
+    The band of "isotonic" holds for every chance that does not fall as scores grow: its limits are
+    those of the shares in spans of rows above, or below, a score. At single scores it is wider
+    than it need be.
+
+    Proved, for 0/1 outcomes of equal weight: "binned" and "isotonic" confidence bands hold at least
+    as often as `level` says. Measured in ten populations at n from 200 to 10 000: whole smooth
+    curves are held at least as often as `level` says, to within what 400 samples show.
+
+    Soft labels have noise that only their residuals tell. Cost: one pass over the rows (one sort
+    for "isotonic"), then the same work for any n.
+
     References
     ----------
     Błasiok and Nakkiran, "Smooth ECE" (2023), section 1.1, Appendix A and Lemma 10: smooth.
     Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), eq. 2: density.
     Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams" (2021): isotonic.
+    Dimitriadis, Dümbgen, Henzi, Puke and Ziegel, "Honest calibration assessment for binary outcome
+    predictions" (2023): its confidence band.
+    Bröcker and Smith, "Increasing the reliability of reliability diagrams" (2007): consistency.
+    Korn and Graubard, "Confidence intervals for proportions with small expected number of positive
+    counts estimated from survey data" (1998): rows that weighted and clustered data are worth.
 
     Examples
     --------
     >>> curve = reliability_curve([0, 1, 0, 1, 1], [0.1, 0.3, 0.3, 0.8, 0.9], method="isotonic")
     >>> curve.x.tolist(), curve.y.tolist()
     ([0.1, 0.3, 0.8, 0.9], [0.0, 0.5, 1.0, 1.0])
+
+    No event in five rows leaves a chance of up to 1 - 0.025^(1/5):
+
+    >>> curve = reliability_curve([0] * 5, [0.1, 0.1, 0.2, 0.2, 0.3], method="binned", n_bins=1)
+    >>> float(curve.lower[0]), round(float(curve.upper[0]), 4)
+    (0.0, 0.5218)
     """
     checks.check_choice(method, "method", ("smooth", "density", "binned", "isotonic"))
+    if band is not None:
+        checks.check_choice(band, "band", ("confidence", "consistency"))
     if bandwidth is not None:
         checks.check_positive(bandwidth, "bandwidth")
         if method in ("binned", "isotonic"):
             raise CalibrantError(f"bandwidth has no say in method={method!r}: leave it out")
-    makers: dict[str, Callable[[Problem], Curve]] = {
+    makers: dict[str, Maker] = {
         "smooth": SmoothCurve(bandwidth),
         "density": DensityCurve(DensityError("silverman" if bandwidth is None else bandwidth)),
         "binned": BinnedCurve(read_binning(n_bins, strategy, "left")),
         "isotonic": isotonic_curve,
     }
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return makers[method](problem)
+    asked = read_band(band, problem, level, simultaneous, n_resamples, rng, groups, sample_weight)
+    return makers[method](problem, asked)
 
 
 def local_calibration_error(
     y_true: Any,
     y_prob: Any = None,
     *,
+    band: Literal["confidence", "consistency", "percentile"] | None = "confidence",
+    level: float = 0.95,
+    simultaneous: bool = False,
+    n_resamples: int = 1000,
+    rng: int | Generator = 0,
+    groups: Any = None,
     bandwidth: Bandwidth = "silverman",
     kernel: Literal["gaussian", "triweight"] = "gaussian",
     sample_weight: Any = None,
@@ -132,17 +191,26 @@ def local_calibration_error(
     ----------
     y_true, y_prob, bandwidth, kernel, sample_weight, labels, pos_label
         As in :func:`calibrant.density_ece`.
+    band
+        "confidence" and "consistency" as in :func:`calibrant.reliability_curve`. "percentile": y is
+        the median of the curves of rows drawn again, lower and upper are percentiles of them, as
+        in the paper. Where no event was seen none is drawn either, and this band is no band.
+    level, simultaneous, groups
+        As in :func:`calibrant.reliability_curve`; percentiles know neither of the last two.
+    n_resamples, rng
+        How many times rows are drawn again for "percentile", and a seed or a generator for it.
     multiclass
         "confidence" or a class label; a curve is about one binary problem.
 
     Returns
     -------
     Curve
-        x and the local calibration error y; nan where the density is nil.
+        x and the local calibration error y, with its band; nan where the density is nil.
 
     References
     ----------
-    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), Definition 6.
+    Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), Definition 6 and
+    section 3.3.
 
     Examples
     --------
@@ -152,76 +220,13 @@ def local_calibration_error(
     """
     checks.check_choice(kernel, "kernel", KERNELS)
     check_bandwidth(bandwidth)
+    if band is not None:
+        checks.check_choice(band, "band", ("confidence", "consistency", "percentile"))
+    if band == "percentile" and (simultaneous or groups is not None):
+        unknown = "simultaneous" if simultaneous else "groups"
+        raise CalibrantError(f"{unknown} has no say in band='percentile': give band='confidence'")
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    curve = DensityCurve(DensityError(bandwidth, KERNELS[kernel]))(problem)
-    return replace(curve, y=curve.y - curve.x, method="local")
-
-
-@dataclass(frozen=True)
-class SmoothCurve:
-    """The kernel regression of outcomes on scores, at a given scale or at smECE."""
-
-    bandwidth: float | None = None
-
-    def __call__(self, problem: Problem) -> Curve:
-        """Return the curve of one problem."""
-        width = self.bandwidth or max(SmoothError()(problem), _LEAST_BANDWIDTH)
-        return _shown(DensityError(width, bounds=(0.0, 1.0)).densities(problem), "smooth")
-
-
-@dataclass(frozen=True)
-class DensityCurve:
-    """The outcome given the score by Bayes' rule from two density estimates."""
-
-    estimate: DensityError
-
-    def __call__(self, problem: Problem) -> Curve:
-        """Return the curve of one problem."""
-        return _shown(self.estimate.densities(problem), "density")
-
-
-@dataclass(frozen=True)
-class BinnedCurve:
-    """Mean outcome against mean prediction over the filled bins."""
-
-    binning: Binning
-
-    def __call__(self, problem: Problem) -> Curve:
-        """Return the curve of one problem."""
-        bins = self.binning.bins(problem)
-        weight, pred, true = problem.totals(bins, "weight", "pred", "true")
-        filled = weight > 0
-        share = weight[filled] / problem.weight
-        x, y = pred[filled] / weight[filled], true[filled] / weight[filled]
-        width = np.diff(bins.edges)[filled]
-        return _curve(x, y, share / width, float(np.dot(share, np.abs(y - x))), "binned")
-
-
-def isotonic_curve(problem: Problem) -> Curve:
-    """Return the isotonic regression of outcomes on scores, at each distinct score."""
-    atoms = problem.atoms
-    share, y = atoms.weight / problem.weight, isotonic_fit(atoms)
-    area = float(np.dot(share, np.abs(y - atoms.score)))
-    return _curve(atoms.score, y, share, area, "isotonic")
-
-
-def _shown(estimate: Densities, method: str) -> Curve:
-    """Thin the estimate's grid to what can be shown, and leave out what is not known."""
-    step = max(1, (len(estimate.t) - 1) // _SHOWN_POINTS)
-    t, weight, true = (v[::step] for v in (estimate.t, estimate.weight, estimate.true))
-    y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~estimate.nil[::step])
-    return _curve(
-        t, np.clip(y, 0.0, 1.0), np.maximum(weight, 0.0), estimate.error, method, estimate.bandwidth
-    )
-
-
-def _curve(
-    x: FloatArray,
-    y: FloatArray,
-    density: FloatArray,
-    area: float,
-    method: str,
-    bandwidth: float = float("nan"),
-) -> Curve:
-    unknown = np.full_like(x, np.nan)
-    return Curve(x, y, density, unknown, unknown, bandwidth, area, method)
+    asked = read_band(band, problem, level, simultaneous, n_resamples, rng, groups, sample_weight)
+    curve = DensityCurve(DensityError(bandwidth, KERNELS[kernel]))(problem, asked)
+    y, lower, upper = (v - curve.x for v in (curve.y, curve.lower, curve.upper))
+    return replace(curve, y=y, lower=lower, upper=upper, method="local")

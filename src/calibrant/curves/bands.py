@@ -1,0 +1,129 @@
+"""Bands around the share of events in windows: confidence and consistency.
+
+A confidence band says where the population's curve may lie: at each point the limits of a share
+seen in as many rows as its window is worth. A consistency band says where the curve of a sample
+with these scores would lie if they were calibrated: the shares that such limits would not refuse,
+given the share of events that the window's own predictions expect.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant.arrays import FloatArray
+from calibrant.binning import Bins
+from calibrant.curves.evidence import ClusterSums, Evidence
+from calibrant.curves.proportions import greatest_share, least_share, lower_limit, upper_limit
+from calibrant.curves.tails import independent_tail, pointwise_tail, widened_tail
+from calibrant.curves.windows import Spans
+from calibrant.errors import CalibrantError
+from calibrant.inference.estimate import check_level
+from calibrant.inference.intervals.cells import Cells
+from calibrant.inference.intervals.clusters import Clusters
+from calibrant.inference.intervals.places import CellOf
+from calibrant.problem import Index, Problem
+from calibrant.randomness import Generator, check_resamples, read_generator
+
+Kind = Literal["confidence", "consistency", "percentile"]
+Limits = tuple[FloatArray, FloatArray]
+
+# Within a bin only the variance p(1 - p) varies: slowly, and in narrow ones hardly at all.
+_CELLS_PER_BIN, _FEW_BINS = 16, 512
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The band that is asked for.
+
+    Attributes
+    ----------
+    kind
+        "confidence", "consistency" or, for local calibration errors, "percentile".
+    level
+        How often it should hold.
+    simultaneous
+        Whether it should hold for the whole curve, or at each point by itself.
+    n_resamples, rng
+        How often, and by what, outcomes are drawn where there is no formula.
+    clusters
+        Which rows belong together, if any do.
+    """
+
+    kind: Kind
+    level: float
+    simultaneous: bool
+    n_resamples: int
+    rng: Generator
+    clusters: Clusters | None = None
+
+    def cluster_sums(self, problem: Problem, cell_of: CellOf, n_cells: int) -> ClusterSums | None:
+        """Return the sums of clusters in cells, if there are clusters."""
+        if self.clusters is None:
+            return None
+        return ClusterSums.gather(problem, cell_of, n_cells, self.clusters)
+
+    def tail(self, of_all: Callable[[float], float]) -> float:
+        """Return how far out limits lie: for one point, or as `of_all` says for a level."""
+        return of_all(self.level) if self.simultaneous else pointwise_tail(self.level)
+
+    def limits(self, evidence: Evidence, share: FloatArray, tail: float) -> Limits:
+        """Return the limits of each window's share of events."""
+        tails = self.widened(np.full_like(share, tail))
+        if self.kind == "confidence":
+            rows = evidence.rows(share)
+            return lower_limit(share, rows, tails), upper_limit(share, rows, tails)
+        expected = evidence.mean_pred
+        rows = evidence.calibrated_rows(expected)
+        return least_share(expected, rows, tails), greatest_share(expected, rows, tails)
+
+    def widened(self, tail: FloatArray) -> FloatArray:
+        """Return tails that allow for how few clusters there are."""
+        return tail if self.clusters is None else widened_tail(tail, self.clusters.n)
+
+
+def read_band(
+    kind: Kind | None,
+    problem: Problem,
+    level: float,
+    simultaneous: bool,
+    n_resamples: int,
+    rng: int | Generator,
+    groups: Any,
+    sample_weight: Any,
+) -> Band | None:
+    """Turn the words of a call into a band, or None where none is asked for."""
+    check_level(level)
+    check_resamples(n_resamples)
+    generator, clusters = read_generator(rng), None
+    if groups is not None:
+        if not problem.is_exact:
+            raise CalibrantError(
+                "groups needs rows: a sketch does not know which rows belong together"
+            )
+        clusters = Clusters.read(groups, sample_weight, problem.n, generator)
+    if kind is None:
+        return None
+    return Band(kind, float(level), bool(simultaneous), int(n_resamples), generator, clusters)
+
+
+def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> Limits:
+    """Return the limits of the share of events in each bin that holds rows."""
+    per_bin = _CELLS_PER_BIN if bins.n_bins <= _FEW_BINS else 1
+    scale = per_bin / np.diff(bins.edges)
+
+    def cell_of(p: FloatArray) -> Index:
+        k = bins.index(p)
+        part = ((p - bins.edges[k]) * scale[k]).astype(np.intp)
+        return k * per_bin + np.clip(part, 0, per_bin - 1)
+
+    n_cells = bins.n_bins * per_bin
+    cells = Cells.gather(problem, cell_of, n_cells)
+    start = per_bin * np.flatnonzero(cells.weight.reshape(-1, per_bin).any(axis=1))
+    clusters = band.cluster_sums(problem, cell_of, n_cells)
+    evidence = Evidence(cells, Spans(start, start + per_bin), clusters)
+    return band.limits(evidence, share, band.tail(partial(independent_tail, n=len(start))))

@@ -1,0 +1,115 @@
+"""Bands around kernel estimates: from cells a fraction of the bandwidth wide, whatever n."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant.arrays import FloatArray
+from calibrant.curves.bands import Band, Limits
+from calibrant.curves.evidence import Evidence
+from calibrant.curves.tails import connected_tail, pointwise_tail
+from calibrant.curves.windows import KernelWindows
+from calibrant.errors import CalibrantError
+from calibrant.inference.intervals.cells import Cells
+from calibrant.kernels import Kernel
+from calibrant.problem import Index, Problem
+from calibrant.randomness import Generator
+from calibrant.results import Curve
+
+# Rows gathered in cells a fifth of the bandwidth wide are as good as smoothed by 0.2% more.
+_CELLS_PER_SCALE, _FEWEST_CELLS = 5, 64
+# More cells than these, for each of a thousand bundles of clusters, would fill the memory.
+_MOST_CLUSTER_CELLS = 5000
+# Numbers held at a time while rows are drawn again.
+_NUMBERS = 1 << 20
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Even cells over a domain of scores."""
+
+    low: float
+    high: float
+    n_cells: int
+
+    @classmethod
+    def under(cls, curve: Curve) -> Grid:
+        """Return cells narrow enough for a curve's bandwidth."""
+        low, high = float(curve.x[0]), float(curve.x[-1])
+        wanted = _CELLS_PER_SCALE * (high - low) / curve.bandwidth
+        return cls(low, high, max(round(wanted), _FEWEST_CELLS))
+
+    def unit(self, p: FloatArray) -> FloatArray:
+        """Return scores as shares of the domain."""
+        return np.clip((p - self.low) / (self.high - self.low), 0.0, 1.0)
+
+    def cell_of(self, p: FloatArray) -> Index:
+        """Return the cell of each score."""
+        return np.minimum((self.unit(p) * self.n_cells).astype(np.intp), self.n_cells - 1)
+
+    def windows(self, curve: Curve, cells: Cells, kernel: Kernel) -> KernelWindows:
+        """Return the kernel around each point of a curve where that is known."""
+        t, scale = curve.x[~np.isnan(curve.y)], curve.bandwidth / (self.high - self.low)
+        return KernelWindows.around(self.unit(t), self.unit(cells.score), scale, kernel)
+
+
+def kernel_limits(problem: Problem, curve: Curve, kernel: Kernel, band: Band) -> Limits:
+    """Return the limits of the share of events around each point; nan where that is not known."""
+    grid = Grid.under(curve)
+    if band.clusters is not None and grid.n_cells > _MOST_CLUSTER_CELLS:
+        least = _CELLS_PER_SCALE * (grid.high - grid.low) / _MOST_CLUSTER_CELLS
+        raise CalibrantError(
+            f"bandwidth must be at least {least:.2g} with groups; got {curve.bandwidth:.2g}"
+        )
+    cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
+    windows = grid.windows(curve, cells, kernel)
+    clusters = band.cluster_sums(problem, grid.cell_of, grid.n_cells)
+    tail = band.tail(lambda level: connected_tail(level, windows.arcs(cells.weight_squared)))
+    known = ~np.isnan(curve.y)
+    lower, upper = np.full_like(curve.x, np.nan), np.full_like(curve.x, np.nan)
+    evidence = Evidence(cells, windows, clusters)
+    lower[known], upper[known] = band.limits(evidence, curve.y[known], tail)
+    return lower, upper
+
+
+def resampled_quantiles(problem: Problem, curve: Curve, kernel: Kernel, band: Band) -> FloatArray:
+    """Return percentiles and median of the curves of rows drawn again: lower, middle, upper."""
+    grid, known = Grid.under(curve), ~np.isnan(curve.y)
+    cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
+    windows = grid.windows(curve, cells, kernel)
+    curves = []
+    for weight, true in _resampled(cells, band.n_resamples, band.rng):
+        total = windows.sums(weight)
+        # A draw without a row in sight says nothing new.
+        drawn = np.tile(curve.y[known], (len(total), 1))
+        curves.append(np.divide(windows.sums(true), total, out=drawn, where=total > 0))
+    tail = pointwise_tail(band.level)
+    found = np.full((3, len(curve.x)), np.nan)
+    found[:, known] = np.quantile(np.concatenate(curves), [tail, 0.5, 1 - tail], axis=0)
+    return np.asarray(np.clip(found, 0.0, 1.0))
+
+
+def _resampled(cells: Cells, n: int, rng: Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
+    """Draw rows again; yield weights and outcomes of cells, a few draws at a time.
+
+    Rows of one cell and one side of their prediction are alike, so that how many come from each
+    such place is all there is to draw. Where weights differ it stands for (sum w)^2 / sum w^2 rows.
+    """
+    weight, squares, pred, residual, _ = cells.sides.reshape(len(cells.sides), -1)
+    (filled,) = np.nonzero(weight)
+    rows = weight[filled] ** 2 / squares[filled]
+    share = rows / rows.sum()
+    together = max(1, _NUMBERS // len(weight))
+    for start in range(0, n, together):
+        drawn = rng.multinomial(max(1, round(rows.sum())), share, min(together, n - start)) / rows
+        yield _placed(drawn, weight, filled), _placed(drawn, residual + pred, filled)
+
+
+def _placed(drawn: FloatArray, of_places: FloatArray, filled: Index) -> FloatArray:
+    """Return sums over cells of both their sides, (draws, cells)."""
+    sums = np.zeros((len(drawn), len(of_places)))
+    sums[:, filled] = drawn * of_places[filled]
+    return np.asarray(sums.reshape(len(drawn), 2, -1).sum(axis=1))

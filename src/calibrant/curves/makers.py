@@ -1,0 +1,121 @@
+"""What makes each kind of reliability curve, with its band."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+import numpy as np
+
+from calibrant.arrays import FloatArray
+from calibrant.binning import Binning
+from calibrant.curves.bands import Band, Limits, bin_limits
+from calibrant.curves.kernel_bands import kernel_limits, resampled_quantiles
+from calibrant.curves.monotone_bands import monotone_limits
+from calibrant.isotonic import isotonic_fit
+from calibrant.measures.density_error import Densities, DensityError
+from calibrant.measures.smooth_error import SmoothError
+from calibrant.problem import Problem
+from calibrant.results import Curve
+
+# What a page or a screen can show of a smooth curve.
+_SHOWN_POINTS = 512
+# A curve on the diagonal is on it at every scale; this one is still finer than it can be drawn.
+_LEAST_BANDWIDTH = 1e-3
+
+
+class Maker(Protocol):
+    """Makes the curve of a problem, with a band if one is asked for."""
+
+    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
+        """Return the curve."""
+
+
+@dataclass(frozen=True)
+class SmoothCurve:
+    """The kernel regression of outcomes on scores, at a given scale or at smECE."""
+
+    bandwidth: float | None = None
+
+    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
+        """Return the curve of one problem."""
+        width = self.bandwidth or max(SmoothError()(problem), _LEAST_BANDWIDTH)
+        curve = DensityCurve(DensityError(width, bounds=(0.0, 1.0)))(problem, band)
+        return replace(curve, method="smooth")
+
+
+@dataclass(frozen=True)
+class DensityCurve:
+    """The outcome given the score by Bayes' rule from two density estimates."""
+
+    estimate: DensityError
+
+    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
+        """Return the curve of one problem."""
+        curve = _shown(self.estimate.densities(problem))
+        if band is None:
+            return curve
+        if band.kind == "percentile":
+            lower, middle, upper = resampled_quantiles(problem, curve, self.estimate.kernel, band)
+            return _banded(replace(curve, y=middle), (lower, upper), band)
+        return _banded(curve, kernel_limits(problem, curve, self.estimate.kernel, band), band)
+
+
+@dataclass(frozen=True)
+class BinnedCurve:
+    """Mean outcome against mean prediction over the filled bins."""
+
+    binning: Binning
+
+    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
+        """Return the curve of one problem."""
+        bins = self.binning.bins(problem)
+        weight, pred, true = problem.totals(bins, "weight", "pred", "true")
+        filled = weight > 0
+        share = weight[filled] / problem.weight
+        x, y = pred[filled] / weight[filled], true[filled] / weight[filled]
+        width = np.diff(bins.edges)[filled]
+        curve = _curve(x, y, share / width, float(np.dot(share, np.abs(y - x))), "binned")
+        return curve if band is None else _banded(curve, bin_limits(problem, bins, y, band), band)
+
+
+def isotonic_curve(problem: Problem, band: Band | None = None) -> Curve:
+    """Return the isotonic regression of outcomes on scores, at each distinct score."""
+    atoms = problem.atoms
+    share, y = atoms.weight / problem.weight, isotonic_fit(atoms)
+    area = float(np.dot(share, np.abs(y - atoms.score)))
+    curve = _curve(atoms.score, y, share, area, "isotonic")
+    return curve if band is None else _banded(curve, monotone_limits(problem, y, band), band)
+
+
+def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
+    lower, upper = limits
+    return replace(
+        curve,
+        lower=lower,
+        upper=upper,
+        band=band.kind,
+        level=band.level,
+        simultaneous=band.simultaneous,
+    )
+
+
+def _shown(estimate: Densities) -> Curve:
+    """Thin the estimate's grid to what can be shown, and leave out what is not known."""
+    step = max(1, (len(estimate.t) - 1) // _SHOWN_POINTS)
+    t, weight, true = (v[::step] for v in (estimate.t, estimate.weight, estimate.true))
+    y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~estimate.nil[::step])
+    density = np.maximum(weight, 0.0)
+    return _curve(t, np.clip(y, 0.0, 1.0), density, estimate.error, "density", estimate.bandwidth)
+
+
+def _curve(
+    x: FloatArray,
+    y: FloatArray,
+    density: FloatArray,
+    area: float,
+    method: str,
+    bandwidth: float = float("nan"),
+) -> Curve:
+    unknown = np.full_like(x, np.nan)
+    return Curve(x, y, density, unknown, unknown, bandwidth, area, method)

@@ -1,0 +1,95 @@
+"""Scorers: calibration errors as scikit-learn's model selection takes them.
+
+A scorer is called with an estimator and knows its classes. Made of a bare function of outcomes and
+probabilities it would not: a fold without one of the classes would shift the columns of the others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+from sklearn.utils.metadata_routing import MetadataRequest
+
+from calibrant.integrations.sklearn.classifiers import probabilities
+from calibrant.measures.binned import ace, ece, mce
+from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.distance import weak_calibration_error
+from calibrant.measures.logit import logit_smoothed_ece
+from calibrant.measures.smooth import smooth_ece
+
+__all__ = [
+    "CalibrationScorer",
+    "neg_ace",
+    "neg_ecce_mad",
+    "neg_ecce_r",
+    "neg_ece",
+    "neg_logit_smoothed_ece",
+    "neg_mce",
+    "neg_smooth_ece",
+    "neg_weak_calibration_error",
+]
+
+
+class CalibrationScorer:
+    """A calibration error as a scorer: its negative, so that greater is better.
+
+    Parameters
+    ----------
+    measure
+        A measure of calibrant's, such as :func:`calibrant.smooth_ece`.
+    **options
+        Options of the measure, such as ``n_bins=10``, ``multiclass="classwise"`` or, for two
+        classes, `pos_label`.
+
+    Notes
+    -----
+    Calibration alone is a poor reason to prefer a model: one that always predicts the base rate is
+    calibrated. Choose among models by a proper score, such as scikit-learn's "neg_brier_score", and
+    look at these beside it.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.model_selection import cross_val_score
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = make_classification(600, random_state=0)
+    >>> scores = cross_val_score(GaussianNB(), X, y, scoring=CalibrationScorer(ece, n_bins=10))
+    >>> bool((scores < 0).all())
+    True
+    """
+
+    def __init__(self, measure: Callable[..., float], **options: Any) -> None:
+        self.measure = measure
+        self.options = options
+        self._request = MetadataRequest(owner=type(self).__name__)
+        self._request.score.add_request(param="sample_weight", alias=None)
+
+    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
+        """Return the negative error of an estimator's probabilities."""
+        y_prob, classes = probabilities(estimator, X)
+        about = {"labels": classes, "sample_weight": sample_weight}
+        return -self.measure(y, y_prob, **about, **self.options)
+
+    def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
+        """Say whether weights are wanted, where scikit-learn routes metadata."""
+        self._request.score.add_request(param="sample_weight", alias=sample_weight)
+        return self
+
+    def get_metadata_routing(self) -> MetadataRequest:
+        """Tell scikit-learn which metadata are wanted."""
+        return self._request
+
+    def __repr__(self) -> str:
+        given = "".join(f", {name}={value!r}" for name, value in self.options.items())
+        return f"CalibrationScorer({self.measure.__name__}{given})"
+
+
+neg_ace = CalibrationScorer(ace)
+neg_ecce_mad = CalibrationScorer(ecce_mad)
+neg_ecce_r = CalibrationScorer(ecce_r)
+neg_ece = CalibrationScorer(ece)
+neg_logit_smoothed_ece = CalibrationScorer(logit_smoothed_ece)
+neg_mce = CalibrationScorer(mce)
+neg_smooth_ece = CalibrationScorer(smooth_ece)
+neg_weak_calibration_error = CalibrationScorer(weak_calibration_error)

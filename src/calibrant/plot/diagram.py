@@ -1,0 +1,226 @@
+"""What a reliability diagram shows, gathered from results before anything is drawn."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.ticker import MaxNLocator
+
+from calibrant.arrays import FloatArray
+from calibrant.curves.reliability import reliability_curve
+from calibrant.errors import CalibrantError
+from calibrant.inference.estimate import estimate
+from calibrant.measures.bin_table import bin_table
+from calibrant.measures.scores import score_decomposition
+from calibrant.plot.models import Model
+from calibrant.plot.wording import Note
+from calibrant.results import BinTable, Curve
+from calibrant.sketches.state import Sketch
+
+__all__ = ["Diagram", "Window", "gather"]
+
+Mask = npt.NDArray[np.bool_]
+
+# How many places for outcomes there are along an axis: about one a point of print.
+_PLACES = 200
+# Where scores are thinner than this share of the densest place, they do not widen the window.
+_THIN = 0.01
+# Scores that take up at least this much of [0, 1] are shown on all of it.
+_WIDE = 0.5
+_LEAST_SPAN = 0.02
+# What is left free at either end of narrow scores, as a share of them.
+_ROOM = 0.04
+
+
+@dataclass(frozen=True, eq=False)
+class Diagram:
+    """The results in one model's reliability diagram.
+
+    Attributes
+    ----------
+    curve
+        The outcome to expect at each score.
+    outcomes
+        A table of narrow bins that says where outcomes lie; None where it is not known.
+    bins
+        The bins of a binned curve; None for others.
+    note
+        What is said about the model in words.
+    name
+        The name of the model; empty where there is but one.
+    color
+        Its colour; None for the next one in turn.
+    is_confidence
+        Whether predictions are the confidence in a predicted class.
+    """
+
+    curve: Curve
+    outcomes: BinTable | None = None
+    bins: BinTable | None = None
+    note: Note | None = None
+    name: str = ""
+    color: Any = None
+    is_confidence: bool = False
+
+    @property
+    def rows(self) -> BinTable | None:
+        """The table that says best where outcomes lie."""
+        return self.bins if self.outcomes is None else self.outcomes
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether the curve has a point a bin."""
+        return self.curve.method == "binned"
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the curve is one of kernels, and has a density of scores."""
+        return self.curve.method in ("smooth", "density", "local")
+
+    @property
+    def seen(self) -> Mask:
+        """Where the curve is drawn: where it is known, within a bandwidth of some row."""
+        known = np.isfinite(self.curve.y)
+        if self.outcomes is None or not self.is_smooth:
+            return known
+        return np.asarray(known & (_distance(self.curve.x, self.outcomes) <= self.curve.bandwidth))
+
+    def shown(self, window: Window, *, deviation: bool) -> Curve:
+        """Return the curve, nan where it is not drawn, less the diagonal if asked for."""
+        curve = self.curve
+        known = self.seen & window.holds(curve.x)
+        y, lower, upper = (np.where(known, v, np.nan) for v in (curve.y, curve.lower, curve.upper))
+        if curve.method == "local":
+            return replace(curve, y=y, lower=lower, upper=upper)
+        level = curve.x if deviation else 0.0
+        return replace(curve, y=y - level, lower=lower - level, upper=upper - level)
+
+
+@dataclass(frozen=True)
+class Window:
+    """The scores that are shown, the same on both axes."""
+
+    low: float
+    high: float
+
+    @classmethod
+    def around(cls, diagrams: list[Diagram]) -> Window:
+        """Return a window on all scores: [0, 1] unless they keep to a part of it."""
+        known = np.concatenate([_extent(diagram) for diagram in diagrams])
+        low, high = float(known.min()), float(known.max())
+        if high - low < _LEAST_SPAN:
+            middle = (low + high) / 2
+            low, high = middle - _LEAST_SPAN / 2, middle + _LEAST_SPAN / 2
+        if high - low > _WIDE:
+            return cls(0.0, 1.0)
+        room = _ROOM * (high - low)
+        low, high = max(low - room, 0.0), min(high + room, 1.0)
+        ticks = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
+        return cls(max(float(ticks[0]), 0.0), min(float(ticks[-1]), 1.0))
+
+    def holds(self, x: FloatArray) -> Mask:
+        """Tell which scores are shown."""
+        slack = 1e-9 * self.span
+        return np.asarray((x >= self.low - slack) & (x <= self.high + slack))
+
+    @property
+    def span(self) -> float:
+        """How much of the scores is shown."""
+        return self.high - self.low
+
+
+def _extent(diagram: Diagram) -> FloatArray:
+    """Return the least and largest score and outcome that a diagram has to show."""
+    curve = diagram.curve
+    dense = diagram.seen & (curve.density > _THIN * curve.density.max())
+    x = curve.x[dense] if diagram.outcomes is None else diagram.outcomes.mean_pred
+    heights = () if curve.method == "local" else (curve.y, curve.lower, curve.upper)
+    values = np.concatenate((x, *(height[dense] for height in heights)))
+    return np.array([np.nanmin(values), np.nanmax(values)])
+
+
+def _distance(x: FloatArray, table: BinTable) -> FloatArray:
+    """Return how far each x is from the nearest bin that is not empty; 0 inside of one."""
+    filled = table.n > 0
+    starts, ends = table.edges[:-1][filled], table.edges[1:][filled]
+    after = np.searchsorted(starts, x, side="right")
+    to_next = np.append(starts, np.inf)[after] - x
+    from_last = x - np.concatenate(([-np.inf], ends))[after]
+    return np.maximum(np.minimum(to_next, from_last), 0.0)
+
+
+def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
+    """Return the results of a model, asking for those that were not given."""
+    words = None if isinstance(note, bool) else note
+    if isinstance(model.y_true, BinTable):
+        model.refuse_options("a BinTable")
+        return Diagram(_curve_of(model.y_true), None, model.y_true, words, model.name, model.color)
+    if isinstance(model.y_true, Curve):
+        model.refuse_options("a Curve")
+        outcomes, bins = (None, table) if model.y_true.method == "binned" else (table, None)
+        return Diagram(model.y_true, outcomes, bins, words, model.name, model.color)
+    if table is not None:
+        raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
+    curve = reliability_curve(model.y_true, model.y_prob, **model.options)
+    bins = None
+    if curve.method == "binned":
+        about = model.about_rows("n_bins", "strategy")
+        bins = bin_table(model.y_true, model.y_prob, **about)
+    if note is True:
+        words = _measured(model, curve)
+    outcomes = _outcomes(model, 1.0)
+    of_top = model.is_confidence
+    whole = Diagram(curve, outcomes, bins, words, model.name, model.color, of_top)
+    span = Window.around([whole]).span
+    return whole if span == 1 else replace(whole, outcomes=_outcomes(model, span))
+
+
+def _outcomes(model: Model, span: float) -> BinTable:
+    """Return where outcomes lie, in bins so narrow that a page shows them as lines."""
+    n_bins = _places(model.y_true, span)
+    return bin_table(model.y_true, model.y_prob, n_bins=n_bins, **model.about_rows())
+
+
+def _places(y_true: Any, span: float) -> int:
+    """Return into how many bins [0, 1] is cut when so much of it is to be shown."""
+    most = round(_PLACES / span)
+    if not isinstance(y_true, Sketch):
+        return most
+    return max(k for k in range(1, most + 1) if y_true.n_cells % k == 0)
+
+
+def _measured(model: Model, curve: Curve) -> Note:
+    """Return the measure that a curve of this kind belongs to, with its interval if it has one."""
+    y_true, y_prob = model.y_true, model.y_prob
+    if curve.method == "isotonic":
+        return score_decomposition(y_true, y_prob, **model.about_rows())
+    about = model.about_rows("level", "rng", "groups")
+    if curve.method == "smooth":
+        return estimate("smooth_ece", y_true, y_prob, **about, **_only(model, "bandwidth"))
+    if curve.method == "binned" and model.options.get("n_bins") not in ("sweep", "cv"):
+        return estimate("ece", y_true, y_prob, **about, **_only(model, "n_bins", "strategy"))
+    return curve
+
+
+def _only(model: Model, *names: str) -> dict[str, Any]:
+    return {name: model.options[name] for name in names if name in model.options}
+
+
+def _curve_of(table: BinTable) -> Curve:
+    """Return the curve through a table's bins."""
+    filled = table.n > 0
+    share = table.weight[filled] / table.weight.sum()
+    unknown = np.full(len(share), np.nan)
+    return Curve(
+        x=table.mean_pred[filled],
+        y=table.mean_true[filled],
+        density=share / np.diff(table.edges)[filled],
+        lower=unknown,
+        upper=unknown,
+        bandwidth=float("nan"),
+        area=float(np.dot(share, np.abs(table.gap[filled]))),
+        method="binned",
+    )

@@ -1,0 +1,145 @@
+"""The marks of a reliability diagram: each draws one result on an Axes, and computes nothing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+
+from calibrant.arrays import FloatArray
+from calibrant.plot.frame import Frame
+from calibrant.plot.style import DASHES, LINE_WIDTH, MARKERS, QUIET, SMALLEST
+from calibrant.plot.wording import short_count
+from calibrant.results import BinTable, Curve
+
+__all__ = ["draw_band", "draw_bars", "draw_curve", "draw_dots", "draw_level", "draw_markers"]
+
+# The width of a line where scores are thinnest and densest, in points; less among others.
+_THIN, _THICK, _LESS_THICK = 1.0, 5.0, 3.5
+# More points than this do not show.
+_SHOWN_POINTS = 2000
+# Up to so many distinct scores, each of several rows, are marked one by one.
+_FEW_SCORES, _SEVERAL_ROWS = 20, 5
+# About how much of the width a small letter takes.
+_LETTER = 0.017
+# How many signs stand on a curve among many.
+_SIGNS = 4
+_MOST_AREA, _LEAST_AREA = 90.0, 8.0
+
+
+def draw_curve(ax: Axes, curve: Curve, color: Any, *, alone: bool) -> Artist:
+    """Draw a curve: as wide as scores are dense, or as points with their intervals if binned."""
+    line: Artist
+    if curve.method == "binned":
+        return _points(ax, curve, color, joined=not alone)
+    if curve.method == "isotonic":
+        kept = _corners(curve.y)
+        (line,) = ax.plot(curve.x[kept], curve.y[kept], color=color, lw=LINE_WIDTH, zorder=3)
+    else:
+        line = _ribbon(ax, curve, color, _THICK if alone else _LESS_THICK)
+    # Along the frame it is seen in its whole width, but what lies beyond is cut off.
+    low, high = ax.get_ylim()
+    line.set_clip_on(bool((np.nanmin(curve.y) < low) | (np.nanmax(curve.y) > high)))
+    return line
+
+
+def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
+    known = np.isfinite(curve.y)
+    joined = known[:-1] & known[1:]
+    points = np.column_stack((curve.x, curve.y))
+    segments = np.stack((points[:-1], points[1:]), axis=1)[joined]
+    density = (curve.density[:-1] + curve.density[1:])[joined] / 2
+    widths = _THIN + (thick - _THIN) * density / curve.density.max()
+    # Round ends in one opaque colour melt into each other, which makes a line of varying width.
+    ribbon = LineCollection(
+        list(segments), linewidths=widths, colors=[color], capstyle="round", zorder=3
+    )
+    ax.add_collection(ribbon, autolim=False)
+    return ribbon
+
+
+def _points(ax: Axes, curve: Curve, color: Any, *, joined: bool) -> Artist:
+    if curve.band == "consistency":
+        ax.vlines(curve.x, curve.lower, curve.upper, color=QUIET, alpha=0.35, lw=6, zorder=1.5)
+    else:
+        ax.vlines(curve.x, curve.lower, curve.upper, color=color, lw=LINE_WIDTH, zorder=3)
+    style = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": LINE_WIDTH}
+    style |= {"ls": "-" if joined else "none", "lw": 0.8, "color": color}
+    (line,) = ax.plot(curve.x, curve.y, zorder=4, clip_on=False, **style)
+    return line
+
+
+def draw_band(ax: Axes, curve: Curve, color: Any) -> None:
+    """Draw the band of a curve, where there is one; a binned curve has intervals instead.
+
+    Where the curve may be is in its colour; where calibrated predictions would be is in grey.
+    """
+    if curve.method == "binned" or np.isnan(curve.lower).all():
+        return
+    step = max(1, len(curve.x) // _SHOWN_POINTS)
+    x, low, high = (np.append(v[:-1:step], v[-1]) for v in (curve.x, curve.lower, curve.upper))
+    around = QUIET if curve.band == "consistency" else color
+    ax.fill_between(x, low, high, color=around, alpha=0.2, lw=0, zorder=1.5)
+
+
+def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
+    """Mark a curve here and there with a sign of its own, at places that are its own too."""
+    known = np.flatnonzero(np.isfinite(curve.y))
+    share = (np.arange(_SIGNS) + (index % len(MARKERS) + 0.5) / len(MARKERS)) / _SIGNS
+    at = known[(share * len(known)).astype(int)]
+    style = {"marker": MARKERS[index % len(MARKERS)], "ms": 6, "mfc": "white", "mec": color}
+    ax.plot(curve.x[at], curve.y[at], ls="none", zorder=4, **style)
+
+
+def draw_dots(ax: Axes, table: BinTable, color: Any, *, deviation: bool) -> None:
+    """Mark the mean outcome at each score where there are but a few scores."""
+    filled = table.n > 0
+    n_filled = int(filled.sum())
+    if n_filled > _FEW_SCORES or table.n.sum() < _SEVERAL_ROWS * n_filled:
+        return
+    share = table.weight[filled] / table.weight.sum()
+    area = np.maximum(_MOST_AREA * share / share.max(), _LEAST_AREA)
+    y = (table.gap if deviation else table.mean_true)[filled]
+    x = table.mean_pred[filled]
+    ax.scatter(x, y, s=area, fc="white", ec=color, lw=1.2, zorder=4, clip_on=False)
+
+
+def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
+    """Draw a bar to each bin's mean outcome, or deviation, and its number of rows below."""
+    filled = table.n > 0
+    left, right = table.edges[:-1][filled], table.edges[1:][filled]
+    height = table.gap[filled] if frame.deviation else table.mean_true[filled] - frame.foot
+    style = {"align": "edge", "color": color, "alpha": 0.22, "ec": "white", "lw": 1, "zorder": 1}
+    ax.bar(left, height, right - left, bottom=frame.foot, **style)
+    window = frame.window
+    left, right = (np.clip(edge, window.low, window.high) for edge in (left, right))
+    for start, end, n in zip(left, right, table.n[filled], strict=True):
+        words = short_count(int(n))
+        if end - start < _LETTER * len(words) * window.span:
+            continue
+        ax.annotate(
+            words,
+            ((start + end) / 2, frame.margin),
+            xycoords=ax.get_xaxis_transform(),
+            xytext=(0, 2),
+            textcoords="offset points",
+            ha="center",
+            fontsize=SMALLEST,
+            color=QUIET,
+        )
+
+
+def draw_level(ax: Axes, frame: Frame) -> None:
+    """Draw where perfect calibration lies: the diagonal, or the level of no deviation."""
+    ends = (frame.window.low, frame.window.high)
+    level = (0.0, 0.0) if frame.deviation else ends
+    ax.plot(ends, level, color=QUIET, lw=0.8, ls=DASHES, zorder=2)
+
+
+def _corners(y: FloatArray) -> FloatArray:
+    """Tell which points of a staircase are needed to draw it."""
+    changes = np.diff(y) != 0
+    return np.asarray(np.append(changes, True) | np.append(True, changes))

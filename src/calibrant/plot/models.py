@@ -1,0 +1,68 @@
+"""Which models a call is about: one, or several by name."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant.errors import CalibrantError
+
+__all__ = ["ABOUT_ROWS", "Model", "read_models"]
+
+# What the functions that make results know about the rows, whichever result it is.
+ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
+
+
+@dataclass(frozen=True, eq=False)
+class Model:
+    """A result, a sketch, or outcomes and predictions, with what was said about them."""
+
+    name: str
+    y_true: Any
+    y_prob: Any
+    options: Mapping[str, Any]
+    color: Any = None
+
+    def about_rows(self, *others: str) -> dict[str, Any]:
+        """Return the options that say which rows are meant, and others by name."""
+        return {name: self.options[name] for name in (*ABOUT_ROWS, *others) if name in self.options}
+
+    @property
+    def is_confidence(self) -> bool:
+        """Whether predictions are the confidence in a predicted class."""
+        asked = self.options.get("multiclass")
+        if asked is not None or self.y_prob is None:
+            return bool(asked == "confidence")
+        shape = np.shape(self.y_prob)
+        return len(shape) == 2 and shape[1] > 2
+
+    def refuse_options(self, what: str) -> None:
+        """Refuse options that would have no say, because a result is there already."""
+        if self.y_prob is not None or self.options:
+            given = ", ".join([*(["y_prob"] if self.y_prob is not None else []), *self.options])
+            raise CalibrantError(f"{what} is drawn as it is: leave out {given}")
+
+
+def read_models(
+    y_true: Any, y_prob: Any, options: Mapping[str, Any], color: Any = None
+) -> list[Model]:
+    """Return one model, or those of a mapping from names to results, sketches or predictions."""
+    if isinstance(y_true, Mapping):
+        rows = {str(name): (one, y_prob) for name, one in y_true.items()}
+    elif isinstance(y_prob, Mapping):
+        rows = {str(name): (y_true, one) for name, one in y_prob.items()}
+    else:
+        rows = {"": (y_true, y_prob)}
+    if not rows:
+        raise CalibrantError("there must be at least one model to draw; got an empty mapping")
+    colors = color if isinstance(color, list) else [color] * len(rows)
+    if len(colors) != len(rows):
+        raise CalibrantError(
+            f"color must be one colour, or a list with one a model; got {len(colors)} for "
+            f"{len(rows)} models"
+        )
+    pairs = zip(rows.items(), colors, strict=True)
+    return [Model(name, y, p, options, own) for (name, (y, p)), own in pairs]

@@ -1,0 +1,177 @@
+"""Small multiples: the same diagram for each class, group or model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure, SubFigure
+
+from calibrant import checks
+from calibrant.arrays import as_array
+from calibrant.errors import CalibrantError
+from calibrant.plot.canvas import Panels, ShownAxes, new_figure
+from calibrant.plot.cumulative_plot import draw_walks, gather_walk
+from calibrant.plot.diagram import Window, gather
+from calibrant.plot.models import Model, read_models
+from calibrant.plot.reliability_diagram import View, draw_diagrams
+from calibrant.plot.wording import compact
+
+__all__ = ["small_multiples"]
+
+# Inches of a panel, and of the words along the outer ones.
+_SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
+_AROUND = 0.5
+_MOST_COLUMNS = 5
+
+
+def small_multiples(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    by: Any = None,
+    kind: Literal["reliability", "cumulative"] = "reliability",
+    n_columns: int | None = None,
+    figure: Figure | SubFigure | None = None,
+    **options: Any,
+) -> Panels:
+    """Draw the same diagram for each class, group or model, with the same limits.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.reliability_curve`. Class probabilities with
+        ``multiclass="classwise"`` make a panel a class. A mapping from names makes a panel each: of
+        predictions, in place of `y_prob`, or of sketches or results, in place of both.
+    by
+        A label a row, such as a region: a panel for each.
+    kind
+        "reliability" or "cumulative".
+    n_columns
+        How many panels stand side by side.
+    figure
+        The empty figure, or part of one, to draw on; without one a new figure is made that pyplot
+        does not know of.
+    **options
+        As in :func:`reliability` or :func:`cumulative`, for the results.
+
+    Returns
+    -------
+    Panels
+        The Axes, in order: a tuple, with their `figure`.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import load_flares
+    >>> systems = {name: load_flares(name) for name in ("DAFFS", "NOAA", "SIDC")}
+    >>> y_true = systems["NOAA"].y_true
+    >>> panels = small_multiples(y_true, {name: days.y_prob for name, days in systems.items()})
+    >>> [ax.get_title() for ax in panels]
+    ['DAFFS', 'NOAA', 'SIDC']
+    """
+    checks.check_choice(kind, "kind", ("reliability", "cumulative"))
+    models = _read_panels(y_true, y_prob, by, options)
+    columns = _columns(n_columns, len(models))
+    rows = -(-len(models) // columns)
+    if figure is None:
+        width, height = _SIZES[kind]
+        figure = new_figure(columns * width + _AROUND, rows * height + _AROUND)
+    places = range(1, len(models) + 1)
+    panels = Panels(figure.add_subplot(rows, columns, i, axes_class=ShownAxes) for i in places)
+    draw = _draw_reliability if kind == "reliability" else _draw_cumulative
+    draw(panels, models)
+    for i, (ax, model) in enumerate(zip(panels, models, strict=True)):
+        ax.set_title(model.name, fontsize="medium")
+        _label_outer(ax, left=i % columns == 0, bottom=i + columns >= len(models))
+    return panels
+
+
+def _draw_reliability(panels: Sequence[Axes], models: list[Model]) -> None:
+    """Draw reliability diagrams on one window, so that they can be compared."""
+    diagrams = [gather(model, None, note=True) for model in models]
+    window = Window.around(diagrams)
+    view = View(limits=(window.low, window.high), is_terse=True)
+    for ax, diagram in zip(panels, diagrams, strict=True):
+        note = None if diagram.note is None else compact(diagram.note)
+        draw_diagrams(ax, [replace(diagram, name="", note=note)], view)
+
+
+def _draw_cumulative(panels: Sequence[Axes], models: list[Model]) -> None:
+    """Draw cumulative plots with the same limits, so that they can be compared."""
+    for ax, model in zip(panels, models, strict=True):
+        draw_walks(ax, [replace(gather_walk(model, note=True), name="")])
+        ax.set_ylabel("cumulative deviation")
+    limits = np.array([ax.get_ylim() for ax in panels])
+    for ax in panels:
+        ax.set_ylim(limits[:, 0].min(), limits[:, 1].max())
+
+
+def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
+    """Return one model a panel: a class, a group, or what a mapping names."""
+    if by is not None:
+        return _by_group(y_true, y_prob, by, options)
+    if options.get("multiclass") == "classwise":
+        return _by_class(y_true, y_prob, options)
+    models = read_models(y_true, y_prob, options)
+    if len(models) == 1 and not models[0].name:
+        raise CalibrantError(
+            "small_multiples needs something to go by: by=, multiclass='classwise', "
+            "or a mapping from names to results, sketches or predictions"
+        )
+    return models
+
+
+def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
+    labels, y, p = (
+        as_array(by, "by"),
+        as_array(y_true, "y_true"),
+        as_array(y_prob, "y_prob"),
+    )
+    checks.check_same_length(labels, "by", y, "y_true")
+    checks.check_same_length(labels, "by", p, "y_prob")
+    try:
+        names, code = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise CalibrantError(
+            "by must hold labels of one kind, such as all numbers or all strings"
+        ) from None
+    weight = options.get("sample_weight")
+    w = None if weight is None else as_array(weight, "sample_weight")
+
+    def part(rows: Any) -> dict[str, Any]:
+        return {**options, "sample_weight": None if w is None else w[rows]}
+
+    masks = [code == k for k in range(len(names))]
+    return [
+        Model(str(name), y[rows], p[rows], part(rows))
+        for name, rows in zip(names.tolist(), masks, strict=True)
+    ]
+
+
+def _by_class(y_true: Any, y_prob: Any, options: Mapping[str, Any]) -> list[Model]:
+    p, labels = as_array(y_prob, "y_prob"), options.get("labels")
+    if p.ndim != 2:
+        raise CalibrantError(
+            f"multiclass='classwise' needs y_prob of shape (n, classes); got {p.shape}"
+        )
+    names = range(p.shape[1]) if labels is None else list(labels)
+    return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
+
+
+def _columns(n_columns: int | None, n_panels: int) -> int:
+    if n_columns is not None:
+        return min(checks.as_count(n_columns, "n_columns"), n_panels)
+    return min(int(np.ceil(np.sqrt(n_panels))), _MOST_COLUMNS)
+
+
+def _label_outer(ax: Axes, *, left: bool, bottom: bool) -> None:
+    """Leave words only along the left and the bottom of all panels."""
+    if not left:
+        ax.set_ylabel("")
+        ax.tick_params(axis="y", which="both", labelleft=False)
+    if not bottom:
+        ax.set_xlabel("")
+        ax.tick_params(axis="x", which="both", labelbottom=False)

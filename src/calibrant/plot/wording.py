@@ -1,0 +1,169 @@
+"""Results in the few words that stand in a picture."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from calibrant.inference.estimate_result import Estimate
+from calibrant.results import Curve, ScoreDecomposition, TestResult
+
+__all__ = [
+    "Key",
+    "Note",
+    "about_band",
+    "compact",
+    "headed",
+    "lines_of",
+    "measure_name",
+    "short_count",
+]
+
+Note = Estimate | TestResult | ScoreDecomposition | Curve | str
+
+_NAMES = {
+    "smooth_ece": "smECE",
+    "ece": "ECE",
+    "ecce_mad": "ECCE-MAD",
+    "ecce_r": "ECCE-R",
+    "logit_smoothed_ece": "LS-ECE",
+}
+_AREAS = {"density": "density ECE", "binned": "ECE"}
+# P-values below this are all one to a reader; the smallest doubles stand for "smaller still".
+_LEAST_P_VALUE = 1e-300
+
+
+def lines_of(note: Note) -> list[str]:
+    """Return a result as lines, the most important first."""
+    if isinstance(note, Estimate):
+        return _of_estimate(note)
+    if isinstance(note, TestResult):
+        name = "ECCE-MAD" if note.test.endswith("max") else "ECCE-R"
+        size = f"{name} {note.statistic:.3g} = {note.normalized:.3g} $\\sigma$"
+        return [size, f"{p_value(note.p_value)}   n = {count(note.n)}"]
+    if isinstance(note, ScoreDecomposition):
+        return [
+            f"miscalibration {note.miscalibration:.3g}",
+            f"discrimination {note.discrimination:.3g}",
+            f"uncertainty {note.uncertainty:.3g}",
+        ]
+    if isinstance(note, Curve):
+        return [f"{_AREAS.get(note.method, 'area')} {note.area:.3g}"]
+    return note.splitlines()
+
+
+def headed(name: str, note: Note | None) -> list[str]:
+    """Return a name, if there is one, and then the lines of a note, if there is one."""
+    return ([name] if name else []) + ([] if note is None else lines_of(note))
+
+
+@dataclass(frozen=True)
+class Key:
+    """The names of several models, each with what is noted about it, under one heading."""
+
+    names: list[str]
+    heading: str = ""
+
+    @classmethod
+    def of(cls, models: Sequence[tuple[str, Note | None]]) -> Key:
+        """Return a key to models; what all their estimates are of goes into the heading."""
+        estimates = [note for _, note in models if isinstance(note, Estimate)]
+        kinds = {_kind(estimate) for estimate in estimates}
+        if len(estimates) == len(models) and len(kinds) == 1:
+            pairs = zip(models, estimates, strict=True)
+            return cls([f"{name}: {_numbers(one)}" for (name, _), one in pairs], kinds.pop())
+        return cls([name if note is None else f"{name}: {_brief(note)}" for name, note in models])
+
+    @property
+    def lines(self) -> list[str]:
+        """All lines, with room for samples of what is named."""
+        return [self.heading] * bool(self.heading) + [f"     {name}" for name in self.names]
+
+
+def about_band(curve: Curve) -> list[str]:
+    """Return what the band of a curve says, in a line; nothing where there is none."""
+    if curve.band is None:
+        return []
+    level = f"{100 * curve.level:g}%"
+    if curve.method == "binned":
+        scope = "all bins at once" if curve.simultaneous else "bin by bin"
+    else:
+        scope = "whole curve" if curve.simultaneous else "pointwise"
+    if curve.band == "consistency":
+        return [f"grey: {level} if calibrated, {scope}"]
+    if curve.band == "percentile":
+        return [f"band: middle {level} of resamples"]
+    what = "intervals" if curve.method == "binned" else "band"
+    return [f"{level} {what}, {scope}"]
+
+
+def _kind(estimate: Estimate) -> str:
+    return f"{_NAMES[estimate.measure]} ({100 * estimate.level:g}% interval)"
+
+
+def _numbers(estimate: Estimate) -> str:
+    _, value, low, high = _parts(estimate)
+    return f"{value} ({low}–{high})"
+
+
+def _brief(note: Note) -> str:
+    return f"{_kind(note)} {_numbers(note)}" if isinstance(note, Estimate) else lines_of(note)[0]
+
+
+def measure_name(estimate: Estimate) -> str:
+    """Return what the measure of an estimate is called in print."""
+    return _NAMES[estimate.measure]
+
+
+def compact(note: Note) -> str:
+    """Return a result in two short lines, for a small panel."""
+    if not isinstance(note, Estimate):
+        return "\n".join(lines_of(note)[:2])
+    name, value, low, high = _parts(note)
+    return f"{name} {value}\n{low} to {high}"
+
+
+def _of_estimate(estimate: Estimate) -> list[str]:
+    name, value, low, high = _parts(estimate)
+    return [
+        f"{name} {value}",
+        f"{100 * estimate.level:g}% interval {low} to {high}",
+        f"n = {count(estimate.n)}",
+    ]
+
+
+def _parts(estimate: Estimate) -> tuple[str, str, str, str]:
+    digits = _digits(estimate.high - estimate.low)
+    value, low, high = (f"{x:.{digits}f}" for x in (estimate.value, estimate.low, estimate.high))
+    return _NAMES[estimate.measure], value, low, high
+
+
+def _digits(width: float) -> int:
+    """Return how many decimals show an interval of this width to two figures."""
+    if not width > 0:
+        return 3
+    return min(max(1 - math.floor(math.log10(width)), 2), 5)
+
+
+def p_value(value: float) -> str:
+    """Return a P-value with two figures, as powers of ten where it is small."""
+    if value < _LEAST_P_VALUE:
+        return "P < $10^{-300}$"
+    mantissa, exponent = f"{value:.1e}".split("e")
+    if int(exponent) >= -3:
+        return f"P = {value:.2g}"
+    return f"P = ${mantissa} \\times 10^{{{int(exponent)}}}$"
+
+
+def count(n: int) -> str:
+    """Return a whole number with its digits in groups of three."""
+    return f"{n:,}".replace(",", "\N{THIN SPACE}") if n >= 10_000 else str(n)
+
+
+def short_count(n: int) -> str:
+    """Return a whole number in at most four characters: 950, 12k, 3.4M."""
+    for unit, name in ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if n >= unit:
+            return f"{n / unit:.2g}{name}" if n < 100 * unit else f"{n / unit:.0f}{name}"
+    return str(n)

@@ -1,0 +1,72 @@
+"""A few pictures stay what they were when somebody last looked at them.
+
+Letters and layout differ a little between versions of matplotlib, so pictures are compared under
+the version that drew them, and that is to be the pinned one. With CALIBRANT_REDRAW=1 they are drawn
+anew: look at them before they are kept.
+"""
+
+import os
+import re
+from pathlib import Path
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.image import imread, imsave
+from PIL import Image
+
+import calibrant as cb
+from calibrant import plot
+from calibrant.datasets import load_flares, load_imagenet, load_rain
+
+GOLDEN = Path(__file__).parent / "golden"
+DPI = 60
+
+
+def drawn_by(path):
+    """Return the series of matplotlib that drew a picture, such as "3.11"."""
+    with Image.open(path) as picture:
+        return re.search(r"\d+\.\d+", picture.info["Software"])[0]
+
+
+def networks():
+    return {name: cb.Sketch().update(*load_imagenet(name)) for name in ("resnet34", "densenet161")}
+
+
+PICTURES = {
+    "smooth": lambda: plot.reliability(*load_flares()),
+    "few_scores": lambda: plot.reliability(*load_rain()),
+    "binned": lambda: plot.reliability(*load_flares(), method="binned", n_bins=10),
+    "isotonic": lambda: plot.reliability(*load_flares(), method="isotonic"),
+    "models": lambda: plot.reliability(networks()),
+    "cumulative": lambda: plot.cumulative(*load_flares()),
+    "sweep": lambda: plot.bins_sweep(*load_flares(), n_bins=range(2, 52, 2)),
+}
+
+
+def test_the_pinned_matplotlib_drew_them():
+    pins = (Path(__file__).parents[2] / "constraints.txt").read_text()
+    pinned = re.search(r"^matplotlib==(\d+\.\d+)", pins, re.MULTILINE)[1]
+    assert {path.stem for path in GOLDEN.glob("*.png")} == set(PICTURES)
+    assert {drawn_by(path) for path in GOLDEN.glob("*.png")} == {pinned}
+
+
+@pytest.mark.parametrize("name", PICTURES)
+def test_picture(name):
+    path, redraw = GOLDEN / f"{name}.png", bool(os.environ.get("CALIBRANT_REDRAW"))
+    if not redraw and not mpl.__version__.startswith(drawn_by(path)):
+        pytest.skip(f"drawn by matplotlib {drawn_by(path)}; this is {mpl.__version__}")
+    with mpl.rc_context(mpl.rcParamsDefault | {"backend": "agg"}):
+        figure = PICTURES[name]().figure
+        figure.set_dpi(DPI)
+        canvas = FigureCanvasAgg(figure)
+        canvas.draw()
+        drawn = np.asarray(canvas.buffer_rgba())[:, :, :3] / 255
+    if redraw:
+        imsave(path, drawn, pil_kwargs={"optimize": True})
+    golden = imread(path)[:, :, :3]
+    assert drawn.shape == golden.shape
+    away = np.abs(drawn - golden).max(axis=2)
+    assert (away > 0.25).mean() < 0.003
+    assert away.mean() < 0.003

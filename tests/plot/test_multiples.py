@@ -1,0 +1,99 @@
+"""Small multiples: a panel each, with the same limits."""
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection
+from matplotlib.figure import Figure
+
+import calibrant as cb
+from calibrant.datasets import load_flares
+from calibrant.plot import small_multiples
+
+FLARES = load_flares()
+SEASON = np.arange(731) // 183
+
+
+def points(ax):
+    (ribbon, *_) = [one for one in ax.get_children() if isinstance(one, LineCollection)]
+    return np.array([segment[0] for segment in ribbon.get_segments()])
+
+
+def test_a_panel_a_group():
+    panels = small_multiples(*FLARES, by=SEASON, band=None)
+    assert [ax.get_title() for ax in panels] == ["0", "1", "2", "3"]
+    for season, ax in enumerate(panels):
+        rows = SEASON == season
+        curve = cb.reliability_curve(FLARES.y_true[rows], FLARES.y_prob[rows], band=None)
+        x, y = points(ax).T
+        assert np.array_equal(y, curve.y[np.searchsorted(curve.x, x)])
+
+
+def test_weights_go_with_their_rows():
+    weight = np.where(SEASON == 1, 2.0, 0.5 + FLARES.y_prob)
+    panels = small_multiples(*FLARES, by=SEASON, sample_weight=weight, band=None)
+    rows = SEASON == 3
+    curve = cb.reliability_curve(
+        FLARES.y_true[rows], FLARES.y_prob[rows], sample_weight=weight[rows], band=None
+    )
+    x, y = points(panels[3]).T
+    assert np.array_equal(y, curve.y[np.searchsorted(curve.x, x)])
+
+
+def test_a_panel_a_class():
+    p = np.column_stack((FLARES.y_prob, 0.7 * (1 - FLARES.y_prob), 0.3 * (1 - FLARES.y_prob)))
+    y = np.where(FLARES.y_true, "flare", "quiet")
+    labels = ["flare", "quiet", "else"]
+    panels = small_multiples(y, p, multiclass="classwise", labels=labels, band=None)
+    assert [ax.get_title() for ax in panels] == labels
+    curve = cb.reliability_curve(y == "quiet", p[:, 1], band=None)
+    x, drawn = points(panels[1]).T
+    assert np.array_equal(drawn, curve.y[np.searchsorted(curve.x, x)])
+
+
+def test_limits_are_shared():
+    panels = small_multiples(
+        FLARES.y_true, {"a": FLARES.y_prob, "b": FLARES.y_prob**2}, kind="cumulative"
+    )
+    assert panels[0].get_ylim() == panels[1].get_ylim()
+    rng = np.random.default_rng(0)
+    p = np.where(SEASON > 1, 0.05 * rng.random(731), 0.2 * rng.random(731))
+    panels = small_multiples(rng.random(731) < p, p, by=SEASON > 1)
+    assert panels[0].get_xlim() == panels[1].get_xlim()
+
+
+def test_notes_are_short():
+    (ax, *_) = small_multiples(*FLARES, by=SEASON)
+    assert ax.texts[-1].get_text().startswith("smECE 0.")
+    assert "band" not in ax.texts[-1].get_text()
+    (ax, *_) = small_multiples(*FLARES, by=SEASON, method="isotonic", n_resamples=20)
+    assert ax.texts[-1].get_text().startswith("miscalibration 0.")
+
+
+def test_words_stand_outside_only():
+    panels = small_multiples(*FLARES, by=SEASON, n_columns=2)
+    assert [bool(ax.get_xlabel()) for ax in panels] == [False, False, True, True]
+    assert [bool(ax.get_ylabel()) for ax in panels] == [True, False, True, False]
+
+
+def test_results_and_a_figure_of_ones_own():
+    figure = Figure()
+    curves = {"smooth": cb.reliability_curve(*FLARES)}
+    panels = small_multiples(curves, figure=figure)
+    assert panels.figure is figure
+    assert list(figure.axes) == list(panels)
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({}, "needs something to go by"),
+        ({"by": [1, 2]}, "by and y_true must have the same number of rows"),
+        ({"by": ["a", 1, None] * 243 + [1, 2]}, "by must hold labels of one kind"),
+        ({"multiclass": "classwise"}, r"needs y_prob of shape \(n, classes\)"),
+        ({"by": SEASON, "kind": "pie"}, "kind must be one of 'reliability', 'cumulative'"),
+        ({"by": SEASON, "n_columns": 0}, "n_columns must be a whole number"),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(options, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        small_multiples(*FLARES, **options)

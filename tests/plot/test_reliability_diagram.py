@@ -1,0 +1,314 @@
+"""What a reliability diagram draws is what its results say."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.patches import Rectangle, StepPatch
+
+import calibrant as cb
+from calibrant.datasets import load_flares, load_rain, simulate
+from calibrant.plot import reliability
+
+FLARES = load_flares()
+SMOOTH = cb.reliability_curve(*FLARES)
+
+
+def of_kind(ax, kind):
+    return [artist for artist in ax.get_children() if isinstance(artist, kind)]
+
+
+def ribbons(ax):
+    """The curves of kernels, whose lines vary in width."""
+    found = of_kind(ax, LineCollection)
+    return [one for one in found if len(set(np.round(one.get_linewidths(), 6))) > 1]
+
+
+def band(ax):
+    """The corners of the one band, lower edge first."""
+    (area,) = [one for one in ax.collections if one.get_zorder() == 1.5]
+    return area.get_paths()[0].vertices
+
+
+def written(ax):
+    return "\n".join(text.get_text() for text in ax.texts)
+
+
+def test_a_smooth_curve_is_drawn_point_by_point():
+    (ribbon,) = ribbons(reliability(SMOOTH))
+    points = np.array([segment[0] for segment in ribbon.get_segments()])
+    assert np.array_equal(points, np.column_stack((SMOOTH.x, SMOOTH.y))[:-1])
+
+
+def test_its_width_carries_the_density():
+    (ribbon,) = ribbons(reliability(SMOOTH))
+    middle = (SMOOTH.density[:-1] + SMOOTH.density[1:]) / 2
+    width = np.array(ribbon.get_linewidths())
+    thin = width.min() - middle.min() * np.ptp(width) / np.ptp(middle)
+    assert np.allclose((width - thin) / middle, (width[0] - thin) / middle[0])
+    assert np.argmax(width) == np.argmax(middle)
+
+
+def test_the_band_is_that_of_the_curve():
+    corners = band(reliability(SMOOTH))
+    for edge in (SMOOTH.lower, SMOOTH.upper):
+        for x, y in zip(SMOOTH.x[::64], edge[::64], strict=True):
+            assert np.isclose(corners, (x, y), rtol=0, atol=1e-12).all(axis=1).any()
+
+
+def test_no_band_is_drawn_where_there_is_none():
+    ax = reliability(*FLARES, band=None)
+    assert not [one for one in ax.collections if one.get_zorder() == 1.5]
+    assert "band" not in written(ax)
+
+
+def test_data_are_drawn_as_the_curve_that_is_made_of_them():
+    (ribbon,) = ribbons(reliability(*FLARES, band=None))
+    points = np.array([segment[0] for segment in ribbon.get_segments()])
+    at = np.searchsorted(SMOOTH.x, points[:, 0])
+    assert np.array_equal(points[:, 1], SMOOTH.y[at])
+
+
+def test_the_note_is_the_estimate():
+    estimate = cb.estimate("smooth_ece", *FLARES)
+    ax = reliability(*FLARES)
+    assert f"smECE {estimate.value:.3f}" in written(ax)
+    assert f"95% interval {estimate.low:.3f} to {estimate.high:.3f}" in written(ax)
+    assert "n = 731" in written(ax)
+    assert "95% band, pointwise" in written(ax)
+
+
+def test_level_and_seed_go_to_the_estimate_and_to_the_band():
+    ax = reliability(*FLARES, level=0.8, rng=3, simultaneous=True)
+    estimate = cb.estimate("smooth_ece", *FLARES, level=0.8, rng=3)
+    assert f"80% interval {estimate.low:.3f} to {estimate.high:.3f}" in written(ax)
+    assert "80% band, whole curve" in written(ax)
+
+
+def test_notes_of_ones_own():
+    assert "of the sun" in written(reliability(*FLARES, note="of the sun"))
+    assert written(reliability(*FLARES, note=False)) == ""
+    assert written(reliability(SMOOTH)) == ""
+
+
+def test_the_margin_shows_every_outcome():
+    ax = reliability(*FLARES)
+    ups, downs = of_kind(ax, StepPatch)
+    places = np.round(np.linspace(0, 1, 201), 12)
+    table = cb.bin_table(*FLARES, n_bins=200)
+    assert np.allclose(ups.get_data().edges, places)
+    ones = np.nan_to_num(table.mean_true) * table.n
+    for steps, amount in ((ups, ones), (downs, table.n - ones)):
+        length = np.abs(steps.get_data().values - steps.get_data().baseline)
+        assert np.array_equal(length > 0, amount > 1e-9)
+        shown = length[amount > 1e-9]
+        slope = np.polyfit(amount[amount > 1e-9], shown, 1)
+        assert np.allclose(np.polyval(slope, amount[amount > 1e-9]), shown)
+
+
+def test_the_margin_of_a_curve_alone_is_its_density_split_by_outcome():
+    up, down = reliability(replace(SMOOTH, lower=np.nan * SMOOTH.x)).collections[1:]
+    upper, lower = (np.abs(a.get_paths()[0].vertices[:, 1] - 0.075).max() for a in (up, down))
+    ones, zeros = SMOOTH.density * SMOOTH.y, SMOOTH.density * (1 - SMOOTH.y)
+    assert np.isclose(upper / lower, ones.max() / zeros.max())
+
+
+def test_few_scores_are_marked_one_by_one():
+    rain = load_rain()
+    ax = reliability(*rain)
+    (dots,) = of_kind(ax, PathCollection)
+    scores = np.unique(rain.y_prob)
+    means = [rain.y_true[rain.y_prob == score].mean() for score in scores]
+    assert np.allclose(dots.get_offsets(), np.column_stack((scores, means)))
+
+
+def test_many_scores_are_not():
+    assert not of_kind(reliability(*FLARES), PathCollection)
+
+
+def test_a_binned_curve_has_bars_counts_and_intervals():
+    options = {"n_bins": 10}
+    ax = reliability(*FLARES, method="binned", **options)
+    table = cb.bin_table(*FLARES, **options)
+    curve = cb.reliability_curve(*FLARES, method="binned", **options)
+    bars = of_kind(ax, Rectangle)[:10]
+    assert np.allclose([bar.get_height() for bar in bars], table.mean_true)
+    assert np.allclose([bar.get_x() for bar in bars], table.edges[:-1])
+    counts = [text.get_text() for text in ax.texts if text.get_text().isdigit()]
+    assert counts == [str(n) for n in table.n]
+    (lines,) = [one for one in of_kind(ax, LineCollection) if len(one.get_segments()) == 10]
+    drawn = np.array(lines.get_segments())
+    assert np.allclose(drawn[:, 0], np.column_stack((curve.x, curve.lower)))
+    assert np.allclose(drawn[:, 1], np.column_stack((curve.x, curve.upper)))
+    assert f"ECE {cb.ece(*FLARES, **options):.3f}" in written(ax)
+
+
+def test_a_bin_table_is_drawn_as_it_is():
+    table = cb.bin_table(*FLARES, n_bins=5)
+    ax = reliability(table)
+    bars = of_kind(ax, Rectangle)[:5]
+    assert np.allclose([bar.get_height() for bar in bars], table.mean_true)
+
+
+def test_an_isotonic_curve_keeps_its_corners():
+    curve = cb.reliability_curve(*FLARES, method="isotonic", band=None)
+    ax = reliability(*FLARES, method="isotonic", band=None)
+    line = max(ax.lines, key=lambda one: len(one.get_xdata()))
+    assert len(line.get_xdata()) < len(curve.x)
+    assert np.allclose(np.interp(curve.x, line.get_xdata(), line.get_ydata()), curve.y)
+    split = cb.score_decomposition(*FLARES)
+    assert f"miscalibration {split.miscalibration:.3g}" in written(ax)
+
+
+def test_deviations_are_less_the_diagonal():
+    ax = reliability(SMOOTH, deviation=True)
+    (ribbon,) = ribbons(ax)
+    points = np.array([segment[0] for segment in ribbon.get_segments()])
+    assert np.allclose(points[:, 1], (SMOOTH.y - SMOOTH.x)[:-1])
+    low, high = ax.spines["left"].get_bounds()
+    assert -low == high > np.nanmax(np.abs(SMOOTH.lower - SMOOTH.x))
+
+
+def test_a_local_calibration_error_is_a_deviation_already():
+    local = cb.local_calibration_error(*FLARES, band=None)
+    ax = reliability(local)
+    (ribbon,) = ribbons(ax)
+    assert np.allclose([segment[0][1] for segment in ribbon.get_segments()], local.y[:-1])
+    assert ax.get_ylabel() == "observed less predicted"
+
+
+def test_consistency_bands_are_grey_and_say_so():
+    ax = reliability(*FLARES, band="consistency")
+    (area,) = [one for one in ax.collections if one.get_zorder() == 1.5]
+    red, green, blue = area.get_facecolor()[0, :3]
+    assert red == green == blue
+    assert "grey: 95% if calibrated, pointwise" in written(ax)
+    ax = reliability(*FLARES, method="binned", band="consistency", n_bins=10)
+    assert "grey: 95% if calibrated, bin by bin" in written(ax)
+
+
+def test_what_every_band_says_of_itself():
+    def said(**options):
+        return written(reliability(*FLARES, n_resamples=20, **options))
+
+    assert "95% intervals, all bins at once" in said(method="binned", simultaneous=True)
+    assert "grey: 95% if calibrated, whole curve" in said(band="consistency", simultaneous=True)
+    local = cb.local_calibration_error(*FLARES, band="percentile", n_resamples=20)
+    assert "band: middle 95% of resamples" in written(reliability(local, note="local"))
+
+
+def test_predictions_that_are_all_alike():
+    low, high = reliability([0, 1] * 50_000, [0.5] * 100_000).get_xlim()
+    assert 0.01 < high - low < 0.1
+
+
+def test_the_whole_of_the_scores_is_shown():
+    ax = reliability(*FLARES)
+    assert ax.get_xlim() == (0, 1)
+    assert ax.get_ylim()[1] == 1
+    assert ax.get_aspect() == 1
+
+
+def test_scores_in_a_narrow_range_fill_the_axes():
+    rng = np.random.default_rng(0)
+    p = 0.97 + 0.03 * rng.random(2000)
+    ax = reliability(rng.random(2000) < p, p)
+    low, high = ax.get_xlim()
+    assert 0.9 < low < 0.97
+    assert high == 1
+    ups, _ = of_kind(ax, StepPatch)
+    inside = np.diff(ups.get_data().edges)[0]
+    assert 0.5 < 200 * inside / (high - low) < 2
+    assert reliability(rng.random(2000) < p, p, limits=(0, 1)).get_xlim() == (0, 1)
+
+
+def test_curves_end_where_rows_do():
+    p = np.repeat([0.1, 0.4, 0.8], 200)
+    y = np.tile([0, 1], 300)
+    curve = cb.reliability_curve(y, p, bandwidth=0.02, band=None)
+    (ribbon,) = of_kind(reliability(y, p, bandwidth=0.02, band=None), LineCollection)
+    x = np.array(ribbon.get_segments())[:, :, 0]
+    away = np.abs(x[:, :, None] - [0.1, 0.4, 0.8]).min(axis=2)
+    assert np.isfinite(curve.y).sum() > 2 * len(x)
+    assert away.max() < 0.03
+
+
+def test_a_sketch_draws_the_same_curve():
+    ax = reliability(cb.Sketch().update(*FLARES), band=None)
+    segments = np.array(ribbons(ax)[0].get_segments())
+    at = np.searchsorted(SMOOTH.x, segments[:, 0, 0])
+    assert np.allclose(segments[:, 0, 1], SMOOTH.y[at], atol=1e-6)
+
+
+def test_several_models_are_told_apart():
+    days = {name: load_flares(name).y_prob for name in ("DAFFS", "NOAA", "SIDC")}
+    ax = reliability(FLARES.y_true, days)
+    assert len(ribbons(ax)) == 3
+    colors = [tuple(ribbon.get_colors()[0]) for ribbon in ribbons(ax)]
+    assert len(set(colors)) == 3
+    names = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert [name.split(":")[0] for name in names] == list(days)
+    assert ax.get_legend().get_title().get_text() == "smECE (95% interval)"
+
+
+def test_calls_on_one_axes_are_as_one_call():
+    other = load_flares("NOAA").y_prob
+    once = reliability(FLARES.y_true, {"a": FLARES.y_prob, "b": other})
+    twice = reliability(FLARES.y_true, {"a": FLARES.y_prob})
+    assert reliability(FLARES.y_true, {"b": other}, ax=twice) is twice
+    assert len(once.get_children()) == len(twice.get_children())
+    for one, two in zip(ribbons(once), ribbons(twice), strict=True):
+        assert np.array_equal(one.get_segments(), two.get_segments())
+        assert np.array_equal(one.get_colors(), two.get_colors())
+
+
+def test_what_others_drew_stays():
+    ax = reliability(*FLARES)
+    (mine,) = ax.plot([0.2, 0.3], [0.5, 0.6])
+    reliability(*load_rain(), ax=ax)
+    assert mine in ax.lines
+
+
+def test_colors_of_ones_own():
+    ax = reliability(FLARES.y_true, {"a": FLARES.y_prob, "b": FLARES.y_prob}, color=["k", "red"])
+    assert [tuple(one.get_colors()[0][:3]) for one in ribbons(ax)] == [(0, 0, 0), (1, 0, 0)]
+    with pytest.raises(cb.CalibrantError, match="got 3 for 1 models"):
+        reliability(*FLARES, color=["k", "r", "b"])
+
+
+def test_confidences_are_called_so():
+    rows = simulate("softmax", 200, rng=0)
+    p = np.column_stack((rows.y_prob, (1 - rows.y_prob) / 2, (1 - rows.y_prob) / 2))
+    ax = reliability(np.where(rows.y_true, 0, 1), p)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("confidence", "accuracy")
+    ax = reliability(np.where(rows.y_true, 0, 1), p, multiclass=0)
+    assert ax.get_xlabel() == "predicted probability"
+
+
+def test_options_without_a_say_are_refused():
+    with pytest.raises(cb.CalibrantError, match="a Curve is drawn as it is: leave out n_bins"):
+        reliability(SMOOTH, n_bins=10)
+    with pytest.raises(cb.CalibrantError, match="a BinTable is drawn as it is: leave out y_prob"):
+        reliability(cb.bin_table(*FLARES), FLARES.y_prob)
+    with pytest.raises(cb.CalibrantError, match="table goes with a Curve"):
+        reliability(*FLARES, table=cb.bin_table(*FLARES))
+    with pytest.raises(cb.CalibrantError, match="empty mapping"):
+        reliability(FLARES.y_true, {})
+
+
+def test_a_table_beside_a_curve_says_where_outcomes_lie():
+    table = cb.bin_table(*FLARES, n_bins=20)
+    ups, _ = of_kind(reliability(SMOOTH, table=table), StepPatch)
+    assert np.array_equal(ups.get_data().edges, table.edges)
+
+
+@pytest.mark.parametrize(
+    ("y_true", "y_prob"),
+    [([1], [0.5]), ([0, 0], [0.0, 0.0]), ([0, 1], [0.0, 1.0]), ([0.5], [0.5]), ([1] * 9, [1] * 9)],
+)
+@pytest.mark.parametrize("method", ["smooth", "density", "binned", "isotonic"])
+def test_the_least_data_there_can_be(y_true, y_prob, method):
+    options = {"bandwidth": 0.1} if method == "density" else {}
+    ax = reliability(y_true, y_prob, method=method, **options)
+    ax.figure.draw_without_rendering()
