@@ -12,6 +12,7 @@ from calibrant.inference.intervals.roots import crossing
 
 # No normal number gets so far.
 _FARTHEST = 38.0
+_LEAST = 1e-300
 _PRECISION = 1e-9
 
 
@@ -50,4 +51,4 @@ def widened_tail(tail: FloatArray, n_clusters: int) -> FloatArray:
 
     The noise of clusters is known from so many of them only.
     """
-    return np.asarray(ndtr(stdtrit(n_clusters - 1, tail)))
+    return np.asarray(np.maximum(ndtr(stdtrit(n_clusters - 1, tail)), _LEAST))

@@ -44,26 +44,18 @@ class Clusters:
     @classmethod
     def read(cls, groups: Any, sample_weight: Any, n_rows: int, rng: Generator) -> Clusters:
         """Read one label a row; rows of weight 0 are left out as they are elsewhere."""
-        labels = one_column(as_array(groups, "groups"), "groups")
-        weight = read_weights(sample_weight, len(labels)) if sample_weight is not None else None
-        if weight is not None:
-            labels = labels[weight > 0]
-        if len(labels) != n_rows:
-            raise CalibrantError(
-                f"groups must have one cluster label a row; got {len(labels)} labels for "
-                f"{n_rows} rows that carry weight"
-            )
-        try:
-            _, code = np.unique(labels, return_inverse=True)
-        except TypeError:
-            raise CalibrantError(
-                "groups must hold labels of one kind, such as all numbers or all strings"
-            ) from None
-        n = int(code.max()) + 1
-        if n < 2:
-            raise CalibrantError("groups must hold at least two clusters; all rows are in one")
+        code = read_codes(groups, sample_weight, n_rows)
+        return cls._of_codes(code, int(code.max()) + 1, rng)
+
+    @classmethod
+    def single_rows(cls, n: int, rng: Generator) -> Clusters:
+        """Return n rows, each a cluster of its own."""
+        return cls._of_codes(np.arange(n), n, rng)
+
+    @classmethod
+    def _of_codes(cls, code: Index, n: int, rng: Generator) -> Clusters:
         if n <= _MOST_BUNDLES:
-            return cls(code, np.ones(n_rows), n)
+            return cls(code, np.ones(len(code)), n)
         bundle = rng.permutation(n) % _MOST_BUNDLES
         return cls(bundle[code], rng.choice([-1.0, 1.0], n)[code], n)
 
@@ -81,6 +73,28 @@ class Clusters:
             weight += np.bincount(bundle, w, minlength=n_bundles)
         moves = moved.reshape(n_bundles, n_cells) - np.outer(weight / problem.weight, residual)
         return np.asarray(moves * np.sqrt(self.n / (self.n - 1)))
+
+
+def read_codes(groups: Any, sample_weight: Any, n_rows: int) -> Index:
+    """Return the number of the cluster of each row that carries weight."""
+    labels = one_column(as_array(groups, "groups"), "groups")
+    weight = read_weights(sample_weight, len(labels)) if sample_weight is not None else None
+    if weight is not None:
+        labels = labels[weight > 0]
+    if len(labels) != n_rows:
+        raise CalibrantError(
+            f"groups must have one cluster label a row; got {len(labels)} labels for "
+            f"{n_rows} rows that carry weight"
+        )
+    try:
+        _, code = np.unique(labels, return_inverse=True)
+    except TypeError:
+        raise CalibrantError(
+            "groups must hold labels of one kind, such as all numbers or all strings"
+        ) from None
+    if code.max() == 0:
+        raise CalibrantError("groups must hold at least two clusters; all rows are in one")
+    return np.asarray(code)
 
 
 def cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) -> FloatArray:

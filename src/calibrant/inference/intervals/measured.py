@@ -52,12 +52,11 @@ class Question:
     def interval(self, measure: Measure, problem: Problem, value: float) -> Interval:
         """Return the interval for a measure whose value is known."""
         if isinstance(measure, SmoothError) and measure.bandwidth is None:
-            # Where nothing is left over, nothing depends on the scale.
-            scale = max(value, problem.finest_scale) if value > 0 else 1.0
+            scale = _scale(measure, problem, value)
             cells = smooth_cells(problem, scale, self.clusters)
             around = fixed_point_interval if self.method == "uniform" else percentile_of_fixed_point
             return around(cells, scale, value, self.level, self._draws(cells), self.rng)
-        view = self._view(measure, problem, value)
+        view = view_of(measure, problem, value, self.clusters)
         of_norm = norm_interval if self.method == "uniform" else percentile_of_norm
         return of_norm(view, self.level, self._draws(view.cells), self.rng)
 
@@ -65,17 +64,28 @@ class Question:
         affordable = _NUMBERS // len(cells.weight)
         return min(self.n_resamples, max(affordable, _FEWEST_DRAWS))
 
-    def _view(self, measure: Measure, problem: Problem, value: float) -> View:
-        if isinstance(measure, SmoothError) and measure.bandwidth is not None:
-            cells = smooth_cells(problem, measure.bandwidth, self.clusters)
-            return smooth_view(cells, measure.bandwidth, value)
-        if isinstance(measure, BinnedError):
-            bins, squared = measure.binning.bins(problem), measure.norm is Norm.L2
-            return binned_view(problem, bins, value, self.clusters, squared=squared)
-        if isinstance(measure, LogitSmoothedError):
-            return logit_view(problem, measure.sigma, value, self.clusters)
-        is_max = isinstance(measure, CumulativeError) and measure.statistic is Statistic.MAX
-        return walk_view(problem, MaxShape() if is_max else RangeShape(), value, self.clusters)
+
+def view_of(
+    measure: Measure, problem: Problem, value: float, clusters: Clusters | None = None
+) -> View:
+    """Return a measure of a sample as a norm: smECE as that at the scale found."""
+    if isinstance(measure, SmoothError):
+        scale = _scale(measure, problem, value)
+        return smooth_view(smooth_cells(problem, scale, clusters), scale, value)
+    if isinstance(measure, BinnedError):
+        bins, squared = measure.binning.bins(problem), measure.norm is Norm.L2
+        return binned_view(problem, bins, value, clusters, squared=squared)
+    if isinstance(measure, LogitSmoothedError):
+        return logit_view(problem, measure.sigma, value, clusters)
+    is_max = isinstance(measure, CumulativeError) and measure.statistic is Statistic.MAX
+    return walk_view(problem, MaxShape() if is_max else RangeShape(), value, clusters)
+
+
+def _scale(measure: SmoothError, problem: Problem, value: float) -> float:
+    if measure.bandwidth is not None:
+        return measure.bandwidth
+    # Where nothing is left over, nothing depends on the scale.
+    return max(value, problem.finest_scale) if value > 0 else 1.0
 
 
 def check_has_interval(name: str, measure: Measure) -> None:

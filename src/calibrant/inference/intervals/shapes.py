@@ -27,6 +27,9 @@ class Shape(Protocol):
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
         """Return images along which a given norm looks smallest under noise of this sd."""
 
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return the s with N(h) = <s, h> and <s, g> <= N(g) for every g: the derivative of N."""
+
 
 class SumShape:
     """Sum of absolute values: binned, smoothed and logit-smoothed errors."""
@@ -53,6 +56,10 @@ class SumShape:
         nearest = clear[np.searchsorted(between, np.arange(len(h)))]
         return (sd * np.sign(h[nearest]),)
 
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return the signs of h."""
+        return np.sign(h)
+
 
 class RootShape:
     """Root of the sum of squares."""
@@ -68,6 +75,11 @@ class RootShape:
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
         """Return sd and h: noise adds much the same everywhere, and spreads along its own axes."""
         return (sd, h)
+
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return h made of norm 1."""
+        size = self.of(h)
+        return h / size if size > 0 else np.zeros_like(h)
 
 
 class MaxShape:
@@ -86,6 +98,10 @@ class MaxShape:
         """Return the walk that rises to the most variable place that may be the top."""
         time, walk = _from_start(sd * sd), _from_start(h)
         return (_peak(time, 0.0, float(_rivals(np.abs(walk), time).max())),)
+
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return the sign of h where it is farthest from 0."""
+        return _at(np.argmax(np.abs(h)), np.sign(h))
 
 
 class RangeShape:
@@ -109,6 +125,12 @@ class RangeShape:
         start, end = max(stretches, key=lambda ends: ends[1] - ends[0])
         return (_peak(time, float(start), float(end)),)
 
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return 1 at the highest point above 0 and -1 at the lowest point below."""
+        return _at(np.argmax(h), np.maximum(np.sign(h), 0)) + _at(
+            np.argmin(h), np.minimum(np.sign(h), 0)
+        )
+
 
 def shifted_norms(
     shape: Shape, images: FloatArray, shift: FloatArray | float = 0.0, stretch: float = 1.0
@@ -121,6 +143,13 @@ def shifted_norms(
         moved += shift
         norms[some] = shape.of(moved)
     return norms
+
+
+def _at(place: np.intp, values: FloatArray) -> FloatArray:
+    """Return the value at one place, and 0 elsewhere."""
+    alone = np.zeros_like(values)
+    alone[place] = values[place]
+    return alone
 
 
 def _towards_zero(h: FloatArray, by: FloatArray) -> FloatArray:

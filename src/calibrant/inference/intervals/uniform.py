@@ -52,7 +52,7 @@ from calibrant.randomness import Generator
 # Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
 # a population off by 0.2 in a tenth of the scores has 94% of low ends right at 1, 95.5% at 1.25,
 # 96.5% at 2, of 97.5%.
-_KAPPA = 1.25
+KAPPA = 1.25
 # With fewer events the noise of a sample is too unlike that of the next to count on.
 _FEW_EVENTS = 15.0
 # Ends are found to this share of the standard deviation of the mean residual, or of smECE.
@@ -156,7 +156,7 @@ def _interval(low: float, high: float, centre: float) -> Interval:
 
 def _excess(view: View, images: FloatArray, spread: FloatArray, tail: float) -> float:
     """Return how far noise may take the norm above that of the best calibrated population."""
-    best = view.shape.least(view.observed, _KAPPA * spread)
+    best = view.shape.least(view.observed, KAPPA * spread)
     return quantile(shifted_norms(view.shape, images, best) - view.shape.of(best), 1 - tail)
 
 

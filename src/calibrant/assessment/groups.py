@@ -1,0 +1,227 @@
+"""by_group: is each group calibrated, with multiplicity under control."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import Any, Literal
+
+import numpy as np
+
+from calibrant import checks
+from calibrant.assessment.group_labels import read_groups
+from calibrant.assessment.group_result import GroupRow, GroupTable
+from calibrant.assessment.notes import is_refuted
+from calibrant.errors import CalibrantError, SketchError
+from calibrant.inference.cumulative import WalkTest
+from calibrant.inference.estimate import check_level, estimated
+from calibrant.inference.intervals.measured import Question
+from calibrant.inference.multiplicity import benjamini_hochberg, holm
+from calibrant.inference.null import CalibratedOutcomes
+from calibrant.measures.binned_error import BinnedError, read_binned_error
+from calibrant.measures.smooth_error import SmoothError
+from calibrant.measures.walk import Statistic, Walk, calibration_walk
+from calibrant.multiclass import one_problem
+from calibrant.problem import Problem
+from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.results import TestResult
+from calibrant.sample import Sample
+from calibrant.sketches.answers import problem_of
+from calibrant.sketches.state import Sketch
+
+__all__ = ["by_group"]
+
+_ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
+# With fewer, intervals are wide and the law of Brownian motion is far off.
+_FEW_ROWS = 100
+_FEW_EVENTS = 15
+# How often the tests of small groups are simulated: less where they have very many scores.
+_MOST_WALKS, _FEWEST_WALKS, _STEPS_IN_ALL = 9999, 999, 30_000_000
+
+
+def by_group(
+    y_true: Any,
+    y_prob: Any = None,
+    groups: Any = None,
+    *,
+    method: Literal["holm", "benjamini_hochberg"] = "holm",
+    level: float = 0.95,
+    n_bins: int = 15,
+    n_resamples: int = 1000,
+    rng: int | Generator = 0,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> GroupTable:
+    """Measure and test the calibration of each group, with P-values adjusted for their number.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.ece`; or, instead of both, a dictionary of sketches, one a group, as
+        :func:`calibrant.sketch` makes with ``by``.
+    groups
+        A label a row: numbers, text, dates. Rows without a label (None, nan, null) make a group of
+        their own, None.
+    method
+        "holm": the chance that any calibrated group is called miscalibrated is at most 1 - level.
+        "benjamini_hochberg": at most that share of the groups so called are calibrated, on average.
+    level
+        Of the intervals; a group counts as miscalibrated where its adjusted P-value is at most
+        1 - level.
+    n_bins
+        For the binned error.
+    n_resamples
+        How many times noise is drawn for each interval.
+    rng
+        A seed or a generator; the same seed gives the same table.
+    sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`. Weights must not depend on the outcome given the score.
+    multiclass
+        "confidence" or a class label; the table is about one binary problem.
+
+    Returns
+    -------
+    GroupTable
+        One row a group, none left out: in the order of labels, or of the dictionary.
+
+    Notes
+    -----
+    A group is `small` if it has fewer than 100 rows, or predicts fewer than 15 of either outcome
+    (with weights, of as many rows as they are worth: W^2 / sum w^2). Its interval is wide, and says
+    so; its P-value is simulated up to 9999 times (see :func:`calibrant.cumulative_test`, "range"),
+    unless all that is left of it is a weighted sketch. P-values of other groups are asymptotic:
+    conservative for few distinct scores.
+
+    There is no test of soft labels, whose noise is unknown, nor of predictions that are all 0 or 1;
+    `p_adjusted` is nan then, and the other groups are adjusted for their own number. Intervals are
+    those of :func:`calibrant.estimate`, not adjusted.
+
+    A group by itself is compared with its own predictions; for a group against the others see
+    :func:`calibrant.subpopulation_test`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y_prob, site = rng.random(3000), rng.integers(0, 3, 3000)
+    >>> y_true = rng.random(3000) < np.where(site == 2, y_prob**2, y_prob)
+    >>> table = by_group(y_true, y_prob, site)
+    >>> table.miscalibrated
+    (2,)
+    >>> [row.n for row in table]
+    [1026, 970, 1004]
+    """
+    checks.check_choice(method, "method", _ADJUSTMENTS)
+    check_level(level)
+    check_resamples(n_resamples)
+    table = Tabulator(float(level), read_binned_error(n_bins=n_bins), int(n_resamples), rng)
+    if isinstance(y_true, Mapping | Sketch):
+        parts = _read_sketches(y_true, y_prob, groups, sample_weight, multiclass, labels, pos_label)
+    else:
+        whole = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+        parts = _split(whole, groups, sample_weight)
+    rows = [table.row(group, problem) for group, problem in parts]
+    adjusted = _ADJUSTMENTS[method]([row.p_value for row in rows]).tolist()
+    rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
+    return GroupTable(tuple(rows), float(level), method)
+
+
+@dataclass(frozen=True, eq=False)
+class Tabulator:
+    """How the row of a group is made."""
+
+    level: float
+    binned: BinnedError
+    n_resamples: int
+    rng: int | Generator
+
+    def row(self, group: Any, problem: Problem) -> GroupRow:
+        """Return the row of one group, its P-value not yet adjusted."""
+        steps, walk = problem.steps, calibration_walk(problem)
+        total = float(steps.weight.sum())
+        mean = float(steps.weight @ steps.score) / total
+        small = _is_small(problem, mean)
+        # A seed starts anew for each group: each row is what `estimate` gives.
+        rng = read_generator(self.rng)
+        question = Question(self.level, "uniform", self.n_resamples, rng)
+        deviation = walk.deviation
+        return GroupRow(
+            group=group,
+            n=problem.n,
+            prevalence=float(steps.true.sum()) / total,
+            mean_prediction=mean,
+            smooth_ece=estimated("smooth_ece", SmoothError(), problem, question),
+            ece=self.binned(problem),
+            deviation=float(deviation[np.argmax(np.abs(deviation))]),
+            test=_test(problem, walk, rng, small=small),
+            p_adjusted=float("nan"),
+            small=small,
+            note=_note(problem, walk),
+        )
+
+
+def _is_small(problem: Problem, mean_prediction: float) -> bool:
+    rows = problem.weight**2 / float(problem.steps.weight_squared.sum())
+    events = rows * min(mean_prediction, 1 - mean_prediction)
+    return rows < _FEW_ROWS or events < _FEW_EVENTS
+
+
+def _test(problem: Problem, walk: Walk, rng: Generator, *, small: bool) -> TestResult | None:
+    """Return the cumulative test, or None where there is no noise to compare with."""
+    if not walk.sigma > 0:
+        return None
+    n_walks = 0
+    # A sketch does not know which weights belong to which score.
+    if small and (problem.is_exact or not problem.is_weighted):
+        n_walks = min(max(_STEPS_IN_ALL // len(walk.score), _FEWEST_WALKS), _MOST_WALKS)
+    null = partial(CalibratedOutcomes.of, problem)
+    return WalkTest(Statistic.RANGE, n_walks, rng)(walk, null, problem.n, "calibration")
+
+
+def _note(problem: Problem, walk: Walk) -> str:
+    notes = []
+    if is_refuted(problem):
+        notes.append("a prediction of 0 or 1 was wrong")
+    if problem.is_soft:
+        notes.append("soft labels: no test")
+    elif walk.sigma == 0:
+        notes.append("predictions of 0 and 1 alone: no test")
+    return "; ".join(notes)
+
+
+def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[Any, Problem]]:
+    """Yield the rows of each group as a problem of its own."""
+    if not isinstance(whole, Sample):
+        raise SketchError("by_group takes a dictionary of sketches, one a group")
+    if groups is None:
+        raise CalibrantError("groups is missing: give (y_true, y_prob, groups), a label a row")
+    for group, rows in read_groups(groups, sample_weight, whole.n):
+        w = None if whole.w is None else whole.w[rows]
+        yield group, Sample(whole.y[rows], whole.p[rows], w, whole.lowest)
+
+
+def _read_sketches(sketches: Any, *given: Any) -> Iterator[tuple[Any, Problem]]:
+    """Yield the problem of each sketch."""
+    if isinstance(sketches, Sketch):
+        raise SketchError(
+            "a sketch does not know which rows belong to which group: give a dictionary of "
+            "sketches, one a group, as sketch(source, by=...) makes"
+        )
+    names = ("y_prob", "groups", "sample_weight", "multiclass", "labels", "pos_label")
+    for name, value in zip(names, given, strict=True):
+        if value is not None:
+            raise CalibrantError(f"sketches stand for all rows and weights: leave out {name}")
+    if not sketches:
+        raise CalibrantError("by_group needs at least one group; the dictionary is empty")
+    for group, sketch in sketches.items():
+        if not isinstance(sketch, Sketch):
+            raise CalibrantError(
+                f"each group must have a sketch; got {type(sketch).__name__} for {group!r}: for "
+                "rows give (y_true, y_prob, groups)"
+            )
+        if sketch.n == 0:
+            raise SketchError(f"the sketch of group {group!r} is empty: leave it out")
+        yield group, problem_of(sketch)

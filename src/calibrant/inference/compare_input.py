@@ -1,0 +1,77 @@
+"""The rows and the predictions of several models, as they come in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, TypeVar
+
+from calibrant.errors import CalibrantError
+from calibrant.sketches.state import Sketch
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Rows and the predictions of all models, as they were given.
+
+    Attributes
+    ----------
+    y_true, sample_weight, multiclass, labels, pos_label
+        As in :func:`calibrant.ece`.
+    models
+        Predictions by the name of their model.
+    groups
+        A cluster label a row, or None.
+    """
+
+    y_true: Any
+    models: Mapping[str, Any]
+    sample_weight: Any
+    multiclass: Any
+    labels: Sequence[Any] | None
+    pos_label: Any
+    groups: Any
+
+    def read(self, reader: Callable[..., T]) -> list[T]:
+        """Read each model, telling in errors which one it is."""
+        rest = (self.sample_weight, self.multiclass, self.labels, self.pos_label)
+        read = []
+        for name, y_prob in self.models.items():
+            with _named(name):
+                read.append(reader(self.y_true, y_prob, *rest))
+        return read
+
+
+def read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
+    """Return the predictions of two models or more by name."""
+    given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
+    if any(isinstance(one, Sketch) for one in (y_true, *given)):
+        raise CalibrantError(
+            "compare needs rows: sketches do not know which of their rows belong together"
+        )
+    if not isinstance(y_probs, Mapping) or len(y_probs) < 2:
+        what = f"{len(y_probs)} of them" if isinstance(y_probs, Mapping) else type(y_probs).__name__
+        raise CalibrantError(
+            f"y_probs must hold the predictions of two models or more by name; got {what}: "
+            "give {'a': y_prob_of_a, 'b': y_prob_of_b}"
+        )
+    return dict(y_probs)
+
+
+def check_rows(n: int) -> None:
+    """Refuse a single row, of whose noise nothing is known."""
+    if n < 2:
+        raise CalibrantError("compare needs at least two rows that carry weight; got 1")
+
+
+@contextmanager
+def _named(model: str) -> Iterator[None]:
+    """Say in errors which model's predictions are meant."""
+    try:
+        yield
+    except CalibrantError as problem:
+        message = str(problem).replace("y_prob", f"y_probs[{model!r}]")
+        raise type(problem)(message) from None
