@@ -1,17 +1,20 @@
 """The integral of abs(f), for a smooth f known on a uniform grid.
 
-In units of a cell, and with T_j the trapezoidal sum of f from grid point 0 to j, the integral up
-to a zero of f at j + u, 0 <= u <= 1, is by Euler and Maclaurin
+In units of a cell, and with the first value counted by half, the sum of f up to grid point j is by
+Euler and Maclaurin less than the integral up to the middle of the next cell by
 
-    T_j - E_j + E_0 + integral from 0 to u of P,      E_j = f'_j/12 - f^(3)_j/720 + f^(5)_j/30240,
+    M - E_0,    M = f'/24 - 7 f^(3)/5760 + 31 f^(5)/967680  in that middle,
+                E = f'/12 - f^(3)/720 + f^(5)/30240         at a grid point.
 
-P being the polynomial through the six nearest values. Doubled, and taken with the sign that f
-has beyond the zero, these are what the trapezoidal sum of abs(f) lacks. Where u is known to within
-e only, the integral of abs(P) is too small by e^2 abs(P')/2, or P(u)^2 / abs(2 P'). Two zeros in
-one cell, where f dips below the axis and comes back between two grid points, are looked for too.
-With 16 points per scale of a Gaussian the error is near 1e-12, and rarely above 1e-10.
+So where f has a zero at v, counted from the middle of its cell, the trapezoidal sum of abs(f) lacks
 
-Arrays may have leading axes: each row along the last axis is a function of its own.
+    -2 Q(v),    Q(v) = M + integral from 0 to v of P,
+
+times the sign that f has beyond the zero; P is the polynomial through the six nearest values.
+Where v is known to within e only, the integral of abs(P) is too small by e^2 abs(P')/2, or
+P(v)^2 / abs(2 P'). Two zeros in one cell, where f dips below the axis and comes back between two
+grid points, are looked for too. With 16 points per scale of a Gaussian the error is near 1e-12, and
+rarely above 1e-10.
 """
 
 from __future__ import annotations
@@ -21,26 +24,30 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 
-_Cells = npt.NDArray[np.intp]
-_Zeros = tuple[_Cells, FloatArray, FloatArray]
+# Zeros: the six values around each, with the sign that makes f rise through it, and v, nearly.
+_Zeros = tuple[FloatArray, FloatArray]
 
-# Values to the left and right of a grid point that P goes through, beside the point's own.
-_LEFT, _RIGHT = 2, 3
-_NODES = np.arange(-_LEFT, _RIGHT + 1)
-_NEAREST = _NODES[1:5, None]
-# Takes six values to the coefficients of P, lowest degree first, about the third of them.
-_POLYNOMIAL = np.linalg.inv(np.vander(_NODES.astype(np.float64), increasing=True))
-_END_TERM = np.array([0, 1 / 12, 0, -1 / 120, 0, 1 / 252]) @ _POLYNOMIAL
-# From six values to coefficients of powers of u: of what a zero at u lacks, of P and of P'.
-_POWERS = np.arange(len(_NODES) + 1)[:, None]
-_LACKING = np.vstack(
-    (2 * _END_TERM + (_NODES == 0), -2 * _POLYNOMIAL / np.arange(1, len(_NODES) + 1)[:, None])
+# The values that P goes through, counted from the grid point before a zero.
+_NEAREST = np.arange(-2, 4)
+_STENCIL = _NEAREST[:, None]
+# Takes six values to the coefficients of P, lowest degree first.
+_POLYNOMIAL = np.linalg.inv(np.vander(_NEAREST - 0.5, increasing=True))
+_MIDDLE_TERM = np.array([0, 1 / 24, 0, -7 / 960, 0, 31 / 8064]) @ _POLYNOMIAL
+_END_TERM = np.array([0, 1 / 12, 0, -1 / 120, 0, 1 / 252]) @ np.linalg.inv(
+    np.vander(_NEAREST.astype(np.float64), increasing=True)
 )
-_VALUE = np.vstack((_POLYNOMIAL, np.zeros(len(_NODES))))
+# From six values to coefficients of powers of v: of -2 Q, of P and of P'.
+_POWERS = np.arange(7)[:, None]
+_LACKING = -2 * np.vstack((_MIDDLE_TERM, _POLYNOMIAL / _POWERS[1:]))
+_VALUE = np.vstack((_POLYNOMIAL, np.zeros(6)))
 _SLOPE = np.roll(_POWERS * _VALUE, -1, axis=0)
-_SERIES = np.stack((_LACKING, _VALUE, _SLOPE))
+_SERIES = np.vstack((_LACKING, _VALUE, _SLOPE))
+# And to c, b, a of the parabola a v^2 / 2 + b v - c / 2 through the cell's ends that bends as the
+# four nearest values do.
+_BEND = np.array([0, 1, -1, -1, 1, 0]) / 2
+_PARABOLA = np.array((_BEND / 4 - [0, 0, 1, 1, 0, 0], [0, 0, -1, 1, 0, 0], _BEND))
 # Values beyond either end of a grid by the polynomial through the six values there.
-_BEYOND = np.vander(np.arange(6.0, 6 + _RIGHT), 6, increasing=True) @ np.linalg.inv(
+_BEYOND = np.vander(np.arange(6.0, 9.0), 6, increasing=True) @ np.linalg.inv(
     np.vander(np.arange(6.0), increasing=True)
 )
 _VERTEX_STEPS = 3
@@ -48,126 +55,106 @@ _ROUNDING = 1e-14
 _TINY = np.finfo(np.float64).tiny
 
 
-def even_mean(f: FloatArray) -> tuple[FloatArray, FloatArray]:
+def even_mean(f: FloatArray) -> tuple[float, float]:
     """Return the mean of abs(f) over [0, 1], and the sum of abs(f') over the zeros of f.
 
     f is even about 0 and 1, and is given at 0, 1/N, ... over a whole period [0, 2).
     """
-    n_cells = f.shape[-1] // 2
-    padded = np.concatenate((f[..., -_LEFT:], f[..., : n_cells + 1 + _RIGHT]), axis=-1)
-    return _mean(padded)
+    return _mean(f, len(f) // 2)
 
 
-def rough_even_mean(f: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the same for one function to three digits or more, in half the time.
+def rough_even_mean(f: FloatArray) -> tuple[float, float]:
+    """Return the same in half the time, the mean to five digits or so and the slopes to two.
 
     Zeros are those of straight lines between the grid points.
     """
-    n_cells = f.shape[-1] // 2
+    n_cells = len(f) // 2
     negative = f[: n_cells + 1] < 0
-    place = np.flatnonzero(negative[1:] != negative[:-1])
-    left, right = np.abs(f[place]), np.abs(f[place + 1])
-    rise = left + right
-    lacking = rise / 6 - left * right / rise
+    (place,) = (negative[1:] != negative[:-1]).nonzero()
+    left, right = f[place], f[place + 1]
+    rise = np.abs(right - left)
+    steepness = float(rise.sum())
     # Over a whole period the mean is by itself the trapezoidal sum.
-    total = np.abs(f).sum() / 2 + lacking.sum()
-    return total / n_cells, rise.sum() * n_cells
+    total = float(np.abs(f).sum()) / 2 + steepness / 6 + float((left * (right / rise)).sum())
+    return total / n_cells, steepness * n_cells
 
 
 def mean(f: FloatArray) -> FloatArray:
-    """Return the mean of abs(f) over [0, 1] from its values at 0, 1/N, ..., 1, six or more."""
-    left, right = f[..., 5::-1] @ _BEYOND.T, f[..., -6:] @ _BEYOND.T
-    padded = np.concatenate((left[..., _LEFT - 1 :: -1], f, right), axis=-1)
-    ends = (
-        np.where(f[..., 0] < 0, -1.0, 1.0) * (padded[..., : len(_NODES)] @ _END_TERM),
-        np.where(f[..., -1] < 0, -1.0, 1.0) * (padded[..., -len(_NODES) :] @ _END_TERM),
+    """Return the mean of abs(f) over [0, 1] from its values at 0, 1/N, ..., 1, six or more.
+
+    Of several rows, each a function, return that of each.
+    """
+    if f.ndim > 1:
+        return np.array([mean(row) for row in f])
+    n_cells = len(f) - 1
+    before, after = _BEYOND @ f[5::-1], _BEYOND @ f[-6:]
+    # What lies before 0 stands at the end, where indices below 0 find it.
+    around = np.concatenate((f, after, before[1::-1]))
+    start, end = (
+        np.where(f[place] < 0, -1.0, 1.0) * (around[_NEAREST + place] @ _END_TERM)
+        for place in (0, n_cells)
     )
-    return np.asarray(_mean(padded)[0] + (ends[0] - ends[1]) / (f.shape[-1] - 1))
+    return np.asarray(_mean(around, n_cells)[0] + (start - end) / n_cells)
 
 
-def _mean(padded: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return the mean, but for what the end terms add, and the slopes at zeros."""
-    shape, width = padded.shape[:-1], padded.shape[-1]
-    rows = padded.reshape(-1, width)
-    size = np.abs(rows[:, _LEFT:-_RIGHT])
-    n_cells = size.shape[1] - 1
-    place, u, slope = _zeros(rows, size)
-    stencil = rows.reshape(-1)[_NODES[:, None] + place]
-    sign = np.sign(slope)
-    lacking, value, slope = np.add.reduce((_SERIES @ stencil) * u**_POWERS, axis=1)
-    lacking *= sign
-    lacking += value * value / (np.abs(slope) + np.abs(value) + _TINY)
-    row = place // width
-    total = np.add.reduce(size, axis=1) - 0.5 * (size[:, 0] + size[:, -1])
-    total += np.bincount(row, lacking, minlength=len(rows))
-    steepness = np.bincount(row, sign * slope, minlength=len(rows))
-    return (total / n_cells).reshape(shape), (steepness * n_cells).reshape(shape)
+def _mean(f: FloatArray, n_cells: int) -> tuple[float, float]:
+    """Return the mean, but for what the ends add, and the sum of abs(f') over the zeros.
 
-
-def _zeros(rows: FloatArray, size: FloatArray) -> _Zeros:
-    """Return for each zero the flat place of its cell, u, and f' there, both nearly."""
-    f, width = rows[:, _LEFT:-_RIGHT], rows.shape[1]
-    negative = f < 0
-    flips = negative[:, 1:] != negative[:, :-1]
-    place = _places(flips, width)
-    before, left, right, after = rows.reshape(-1)[_NEAREST + place]
-    crossed = place, *_parabola_zero(left, right, (before - left - right + after) / 4)
+    f has values at 0, ..., n_cells, three or more beyond, and at its end two of those before 0.
+    """
+    inner = f[: n_cells + 1]
+    size, negative = np.abs(inner), inner < 0
+    lacking, steepness = _at_zeros(*_crossings(f, negative))
     # A parabola comes at most an eighth of its bend nearer to the axis than the nearer of two
     # grid points, whose neighbours then have six times its value or more between them.
-    near = np.abs(f[:, :-2] + f[:, 2:]) > 5 * size[:, 1:-1]
-    if not near.any():
-        return crossed
-    cells = np.zeros_like(flips)
-    cells[:, :-1] = near
-    cells[:, 1:] |= near
-    place, u, slope = (
-        np.concatenate(pair)
-        for pair in zip(crossed, _dips(rows, _places(cells & ~flips, width)), strict=True)
-    )
-    return place, u, slope
+    (near,) = (np.abs(inner[:-2] + inner[2:]) > 5 * size[1:-1]).nonzero()
+    if len(near):
+        cells = np.union1d(near, near + 1)
+        cells = cells[negative[cells] == negative[cells + 1]]
+        more = _at_zeros(*_dips(f[_STENCIL + cells], _ROUNDING * size.max()))
+        lacking, steepness = lacking + more[0], steepness + more[1]
+    total = float(size.sum() - (size[0] + size[-1]) / 2) + lacking
+    return total / n_cells, steepness * n_cells
 
 
-def _parabola_zero(
-    left: FloatArray, right: FloatArray, bend: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Return the zero of left + (right - left) u - bend u (1 - u) in [0, 1], and the rise."""
-    rise = right - left
-    start = rise - bend
-    slope = np.copysign(np.sqrt(np.maximum(start * start - 4 * bend * left, 0.0)), rise)
-    # Of the two ways to write the root, the one that subtracts nothing of its own size.
-    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        u = np.where(start * slope >= 0, -2 * left / (start + slope), (slope - start) / (2 * bend))
-    return np.fmin(np.fmax(u, 0.0), 1.0), rise
+def _at_zeros(stencil: FloatArray, v: FloatArray) -> tuple[float, float]:
+    """Return the sum of what abs(f) lacks for the zeros, and of f' there."""
+    each = _polynomials(stencil, v)
+    _, value, slope = each
+    # By how much v is off, the value tells.
+    value *= value / (np.hypot(value, slope) + _TINY)
+    lacking, correction, steepness = np.add.reduce(each, axis=1).tolist()
+    return lacking + correction, steepness
 
 
-def _dips(rows: FloatArray, place: _Cells) -> _Zeros:
+def _polynomials(stencil: FloatArray, v: FloatArray) -> FloatArray:
+    """Return -2 Q, P and P' at v."""
+    series = (_SERIES @ stencil).reshape(3, 7, -1)
+    return np.asarray(np.add.reduce(series * v**_POWERS, axis=1))
+
+
+def _crossings(f: FloatArray, negative: npt.NDArray[np.bool_]) -> _Zeros:
+    """Return the zeros between grid points of different sign: those of a parabola."""
+    (place,) = (negative[1:] != negative[:-1]).nonzero()
+    stencil = f[_STENCIL + place] * np.where(negative[place], 1.0, -1.0)
+    c, b, a = _PARABOLA @ stencil
+    # b is above 0, and only rounding takes the sum under the root below it.
+    v = c / (b + np.sqrt(np.abs(b * b + a * c)))
+    return stencil, np.minimum(np.maximum(v, -0.5), 0.5)
+
+
+def _dips(stencil: FloatArray, rounding: float) -> _Zeros:
     """Return both zeros of cells that f leaves on the side where it came in."""
-    stencil = rows.reshape(-1)[_NODES[:, None] + place]
-    before, left, right, after = stencil[1:5]
-    bend = (before - left - right + after) / 2
+    _, rise, bend = _PARABOLA @ stencil
     # Bends of the size of rounding errors mean nothing, and dividing by them is unwise.
-    least = _ROUNDING * np.abs(rows).max(axis=1)[place // rows.shape[1]]
-    turns = np.abs(bend) > np.maximum(2 * np.abs(right - left), least)
-    place, bend, stencil = place[turns], bend[turns], stencil[:, turns]
-    series = _SERIES @ stencil
-    u = np.full(len(place), 0.5)
+    turns = np.abs(bend) > np.maximum(2 * np.abs(rise), rounding)
+    stencil, bend = stencil[:, turns], bend[turns]
+    v = np.zeros(len(bend))
     for _ in range(_VERTEX_STEPS):
-        _, value, slope = np.add.reduce(series * u**_POWERS, axis=1)
-        u = np.clip(u - slope / bend, 0.0, 1.0)
+        _, value, slope = _polynomials(stencil, v)
+        v = np.clip(v - slope / bend, -0.5, 0.5)
     depth = -value / bend
-    below = (depth > 0) & (stencil[_LEFT] * bend > 0)
-    place, u, bend = place[below], u[below], bend[below]
+    below = (depth > 0) & (stencil[2] * bend > 0)
+    rising, v = stencil[:, below] * np.sign(bend[below]), v[below]
     half = np.sqrt(2 * depth[below])
-    return (
-        np.tile(place, 2),
-        np.concatenate((u - half, u + half)),
-        np.concatenate((-bend * half, bend * half)),
-    )
-
-
-def _places(marked: npt.NDArray[np.bool_], width: int) -> _Cells:
-    """Return the flat index into the padded rows of the left end of each marked cell."""
-    n_cells = marked.shape[1]
-    place = np.flatnonzero(marked)
-    place += place // n_cells * (width - n_cells) + _LEFT
-    return place
+    return np.hstack((-rising, rising)), np.hstack((v - half, v + half))

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Literal, Protocol
 
 import numpy as np
@@ -26,6 +26,7 @@ from calibrant.problem import Atoms, Index, Problem
 Side = Literal["left", "right"]
 
 _EPS = float(np.finfo(np.float64).eps)
+_FEW_BINS = 1000
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,10 +71,11 @@ class Bins:
 class UniformBins(Bins):
     """Bins of equal width, found by one multiplication and one comparison a row."""
 
-    @classmethod
-    def of(cls, n_bins: int, closed: Side = "left") -> UniformBins:
+    @staticmethod
+    def of(n_bins: int, closed: Side = "left") -> UniformBins:
         """Return `n_bins` bins with edges k / n_bins."""
-        return cls(np.arange(n_bins + 1) / n_bins, np.full(n_bins, 1 / n_bins), closed)
+        # A few bins are kept for the next call: laying them takes longer than filling them.
+        return (_kept_uniform if n_bins <= _FEW_BINS else _uniform)(n_bins, closed)
 
     @cached_property
     def _guard(self) -> FloatArray:
@@ -95,6 +97,15 @@ class UniformBins(Bins):
             k = (p * (self.n_bins * (1 - 4 * _EPS))).astype(np.intp)
             k += p > self._guard.take(k)
         return k
+
+
+def _uniform(n_bins: int, closed: Side) -> UniformBins:
+    edges, widths = np.arange(n_bins + 1) / n_bins, np.full(n_bins, 1 / n_bins)
+    edges.flags.writeable = widths.flags.writeable = False
+    return UniformBins(edges, widths, closed)
+
+
+_kept_uniform = lru_cache(maxsize=16)(_uniform)
 
 
 @dataclass(frozen=True, eq=False)

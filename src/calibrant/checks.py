@@ -178,7 +178,9 @@ def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
     forecasts that are all 0 or 1, both occurring, are an accident.
     """
     # A necessary condition that costs nothing: swapped, the first forecasts are 0 or 1.
-    if y.dtype.kind != "f" or not all_zero_or_one(p[:32]) or not all_zero_or_one(p):
+    if y.dtype.kind != "f" or not all(first in (0, 1) for first in p[:32].tolist()):
+        return
+    if not all_zero_or_one(p):
         return
     if p.min() == p.max():
         return

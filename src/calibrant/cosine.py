@@ -26,7 +26,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from functools import lru_cache
-from typing import Any, TypeVar
+from typing import Any, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -35,7 +35,7 @@ from calibrant import absolute
 from calibrant.arrays import FloatArray
 
 # Takes an even function over a period; returns the mean of its size and the slopes at its zeros.
-AbsMean = Callable[[FloatArray], tuple[FloatArray, FloatArray]]
+AbsMean = Callable[[FloatArray], tuple[float, float]]
 
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
 
@@ -45,14 +45,15 @@ _GAUSSIAN_REACH = 8.6
 _POINTS_PER_SCALE = 64
 _POINTS_TO_INTEGRATE = 16
 _LEAST_POINTS = 64
-# (above so many rows, order of moments, cells per scale): the error is below 1e-9 for scores at the
-# edges of cells, where it is greatest, and near 1e-12 for scores spread over cells.
-_RESOLUTIONS = ((0, 6, 8), (20_000, 4, 16))
-_SHORT = 4096
 # Moments and their transforms take up to half a gigabyte at the finest scales of few rows. Scales
 # below FINEST_SCALE are out of reach.
 MOST_CELLS = 1 << 21
 FINEST_SCALE = 16 / MOST_CELLS
+# (above so many rows, order of moments, cells per scale, as long as there are no more cells than
+# this): the error is below 1e-9 for scores at the edges of cells, where it is greatest, and near
+# 1e-12 for scores spread over cells. The last one is for cells that fit into the cache.
+_RESOLUTIONS = ((0, 6, 8, MOST_CELLS), (20_000, 4, 16, MOST_CELLS), (500_000, 2, 320, 1 << 15))
+_SHORT = 4096
 
 
 def n_modes(scale: float) -> int:
@@ -68,9 +69,9 @@ def resolution(n_rows: int, scale: float) -> tuple[int, int]:
     actual error is far below the bound in the module's docstring.
     """
     # The order of moments falls as rows grow in number, as long as there is room for the cells.
-    for most_rows, order, cells_per_scale in reversed(_RESOLUTIONS):
+    for most_rows, order, cells_per_scale, most_cells in reversed(_RESOLUTIONS):
         n_cells = _good_size(max(cells_per_scale / scale, 64))
-        if n_rows > most_rows and n_cells <= MOST_CELLS:
+        if n_rows > most_rows and n_cells <= most_cells:
             return n_cells, order
     return min(n_cells, MOST_CELLS), order
 
@@ -98,28 +99,27 @@ def gather(
     pairs = np.zeros((n_values, order // 2, n_cells), dtype=np.complex128)
     # A hair less than the number of cells, so that 1 falls into the last one.
     just_below = n_cells * (1 - 2.0**-52)
-    offsets, floors, cells = np.empty(0), np.empty(0), np.empty(0, dtype=np.intp)
-    powers = np.empty(0, dtype=np.complex128)
+    n_rows = -1
     for x, block_values in blocks:
-        if len(x) > len(offsets):
-            # Made once: fresh memory for every block costs more than the arithmetic.
-            offsets, floors, cells = np.empty(len(x)), np.empty(len(x)), np.empty(len(x), np.intp)
-            powers = np.empty(len(x), dtype=np.complex128)
-        offset, floor, cell = offsets[: len(x)], floors[: len(x)], cells[: len(x)]
-        power = powers[: len(x)]
+        if len(x) != n_rows:
+            n_rows = len(x)
+            # Made once, and again for a shorter last block: fresh memory costs more than work.
+            offset, floor, cell = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows, np.intp)
+            pair = np.empty(n_rows, dtype=np.complex128)
+            odd, even = pair.real, pair.imag
         np.multiply(x, just_below, out=offset)
         np.floor(offset, out=floor)
-        np.copyto(cell, floor, casting="unsafe")
+        cell[:] = floor
         offset -= floor
         offset -= 0.5
-        for total, higher, value in zip(zeroth, pairs, block_values, strict=True):
+        for total, totals, value in zip(zeroth, pairs, block_values, strict=True):
             np.add.at(total, cell, value)
             last = value
-            for pair in higher:
-                np.multiply(last, offset, out=power.real)
-                np.multiply(power.real, offset, out=power.imag)
-                np.add.at(pair, cell, power)
-                last = power.imag
+            for higher in totals:
+                np.multiply(last, offset, out=odd)
+                np.multiply(odd, offset, out=even)
+                np.add.at(higher, cell, pair)
+                last = even
     moments = np.empty((n_values, order + 1, n_cells))
     moments[:, 0], moments[:, 1::2], moments[:, 2::2] = zeroth, pairs.real, pairs.imag
     return moments
@@ -135,10 +135,10 @@ def coefficients(moments: FloatArray, modes: int) -> FloatArray:
 
 def damped(a: FloatArray, scale: float | FloatArray) -> FloatArray:
     """Return the coefficients after smoothing; `scale` has the leading axes of `a` or none."""
-    square = scale * scale
-    return a * np.exp(
-        _log_damping(a.shape[-1]) * (square if isinstance(square, float) else square[..., None])
-    )
+    size, square = a.shape[-1], scale * scale
+    # Made for the next power of two, so that one table serves many scales.
+    log_damping = _log_damping(1 << size.bit_length())[:size]
+    return a * np.exp(log_damping * (square if isinstance(square, float) else square[..., None]))
 
 
 def filtered(
@@ -153,19 +153,25 @@ def values(b: FloatArray, n_points: int) -> FloatArray:
     return _period(b, n_points)[..., : n_points + 1]
 
 
+@overload
+def abs_integral(a: FloatArray, scale: float, mean: AbsMean = ...) -> tuple[float, float]: ...
+@overload
+def abs_integral(a: FloatArray, scale: FloatArray) -> tuple[FloatArray, FloatArray]: ...
 def abs_integral(
     a: FloatArray, scale: float | FloatArray, mean: AbsMean = absolute.even_mean
-) -> tuple[FloatArray, FloatArray]:
+) -> tuple[float, float] | tuple[FloatArray, FloatArray]:
     """Return the integral over [0, 1] of abs(h_s), and its derivative with respect to the scale.
 
     By the heat equation dh/ds = s h'', so that the derivative is -2 s times the sum of abs(h')
-    over the zeros of h: at 0 and 1 h' is nil.
+    over the zeros of h: at 0 and 1 h' is nil. Several rows have a scale each.
     """
-    finest = scale if isinstance(scale, float) else float(np.min(scale))
-    modes = min(n_modes(finest), a.shape[-1] - 1)
-    n_points = _good_size(max(_POINTS_TO_INTEGRATE / finest, modes + 1, _LEAST_POINTS))
-    h = _period(damped(a[..., : modes + 1], scale), n_points)
-    integral, steepness = mean(h)
+    if not isinstance(scale, float):
+        pairs = [abs_integral(row, s, mean) for row, s in zip(a, scale.tolist(), strict=True)]
+        integrals, slopes = np.array(pairs).T
+        return integrals, slopes
+    modes = min(n_modes(scale), len(a) - 1)
+    n_points = _good_size(max(_POINTS_TO_INTEGRATE / scale, modes + 1, _LEAST_POINTS))
+    integral, steepness = mean(_period(damped(a[: modes + 1], scale), n_points))
     return integral, -2 * scale * steepness
 
 

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _MOST_STEPS = 100
-# A step of Newton's so short, in units of the scale, that its error is near 1e-12 of it.
-_SHORT = 1e-8
-# Or shorter than this, and where the cubic through the last two looks says the same.
-_MODERATE = 1e-3
-_AGREED = 1e-10
+# Steps of Newton's, in units of the scale, after which no further look is taken: a rough one is
+# off by 1e-6 or so, and an exact one by the square of the step.
+_NEAR = 3e-3
+_SHORT = 3e-6
 
 
 class _Look(NamedTuple):
@@ -27,14 +26,20 @@ def fixed_point(norm: Norm, rough_norm: Norm, lowest: float, guess: float) -> fl
     """Return the s in [lowest, 1] with norm(s) = s, or None where it lies below.
 
     `norm` gives values in [0, 1] and their derivative, which is nowhere positive, so that
-    norm(s) - s falls at least as fast as -s. The search goes by the cubic through the last two
-    looks, and is kept between the scales known to lie on either side.
+    norm(s) - s falls at least as fast as -s.
+    """
+    # What rough looks say is a hint where to look, and decides nothing.
+    hint = _search(rough_norm, lowest, guess, _NEAR)
+    return _search(norm, lowest, lowest if hint is None else hint, _SHORT)
+
+
+def _search(norm: Norm, lowest: float, start: float, enough: float) -> float | None:
+    """Go by the cubic through the last two looks, between the scales known to lie on either side.
+
+    Stop at a step of Newton's that is short enough.
     """
     low, high = 0.0, 1.0
-    s = min(max(guess, lowest), 1.0)
-    # What the rough look says is a hint where to look next, and decides nothing.
-    value, derivative = rough_norm(s)
-    s = min(max(_newton(_Look(s, value - s, derivative - 1)), lowest), 1.0)
+    s = min(max(start, lowest), 1.0)
     last: _Look | None = None
     for _ in range(_MOST_STEPS):
         value, derivative = norm(s)
@@ -43,9 +48,9 @@ def fixed_point(norm: Norm, rough_norm: Norm, lowest: float, guess: float) -> fl
             return None
         low, high = (s, high) if look.gap > 0 else (low, s)
         newton, target = _newton(look), _root(look, last)
-        step, doubt = abs(newton - s), abs(target - newton)
-        if step <= _SHORT * s or (last and step <= _MODERATE * s and doubt <= _AGREED * s):
-            return target if doubt <= step else newton
+        step = abs(newton - s)
+        if step <= enough * s:
+            return target if abs(target - newton) <= step else newton
         if not low < target < high:
             target = newton if low < newton < high else math.sqrt(low * high)
         last, s = look, min(max(target, lowest), 1.0)

@@ -49,8 +49,8 @@ class Reduction:
 
     def measure(self, measure: Callable[[Problem], float], norm: Norm = Norm.L1) -> float:
         """Return the measure of every problem, combined by the norm."""
-        values = np.array([measure(problem) for problem in self.problems()])
-        return float(values[0]) if len(values) == 1 else norm.of(values, self.shares)
+        values = [float(measure(problem)) for problem in self.problems()]
+        return values[0] if len(values) == 1 else norm.of(np.array(values), self.shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +205,8 @@ def read_table(
         names = ("y_prob", "sample_weight", "multiclass", "labels", "pos_label")
         return _read_sketch(y_true, dict(zip(names, given, strict=True)))
     p = as_array(y_prob, "y_prob")
-    check_column_order(y_prob, labels)
+    if p is not y_prob:  # an array has no names for its columns
+        check_column_order(y_prob, labels)
     if multiclass is not None:
         check_scalar(multiclass, "multiclass")
     if p.ndim == 2 and p.shape[1] == 2 and multiclass is None:

@@ -148,6 +148,9 @@ class Problem(Protocol):
     def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return all rows as (p, y, w)."""
 
+    def part(self) -> Problem:
+        """Return the problem of one row in thirty or so, taken evenly from all of them."""
+
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         """Return one row of sums over bins for each quantity.
 

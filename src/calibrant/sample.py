@@ -29,6 +29,9 @@ BLOCK_ROWS = 1 << 16
 _SHORT_BLOCK_ROWS = 1 << 14
 _LONG_SAMPLE = 1 << 20
 _LANES = 4
+# A part of a sample is one row in so many, in stretches that fill pages of memory.
+_PART = 32
+_STRETCH = 1 << 9
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
 
 
@@ -79,7 +82,9 @@ class Sample:
 
     def weighted(self, w: AnyArray | None) -> Sample:
         """Return the same rows under weights `w`, without those of weight 0."""
-        if w is None or w.min() > 0:
+        if w is None:
+            return self
+        if w.min() > 0:
             return Sample(self.y, self.p, w)
         kept = np.flatnonzero(w)
         return Sample(self.y[kept], self.p[kept], w[kept])
@@ -116,6 +121,16 @@ class Sample:
             w = None if self.w is None else _float64(self.w[rows])
             yield _float64(self.p[rows]), _float64(self.y[rows]), w
 
+    def part(self) -> Sample:
+        """Return the sample of one row in thirty or so, in stretches taken from all of it."""
+        starts = range(0, self.n, _PART * _STRETCH)
+
+        def some(array: AnyArray) -> AnyArray:
+            return np.concatenate([array[start : start + _STRETCH] for start in starts])
+
+        w = None if self.w is None else some(self.w)
+        return Sample(some(self.y), some(self.p), w, self.lowest)
+
     def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return all rows as float64 (p, y, w), copied only where the dtype differs."""
         w = np.ones(self.n) if self.w is None else _float64(self.w)
@@ -125,15 +140,16 @@ class Sample:
         """Return one row of sums over bins for each quantity."""
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
-        lanes = _TURNS[: self.n] * assignment.n_bins
-        sums = np.zeros((len(quantities), _LANES * assignment.n_bins))
+        n_lanes = _LANES if self.n > _SHORT_BLOCK_ROWS else 1
+        lanes = _TURNS * assignment.n_bins if n_lanes > 1 else None
+        sums = np.zeros((len(quantities), n_lanes * assignment.n_bins))
         for p, y, w in self.blocks():
             values = [_per_row(quantity, p, y, w) for quantity in quantities]
             for index, share in assignment.shares(p):
-                place = index + lanes[: len(index)]
+                place = index if lanes is None else index + lanes[: len(index)]
                 for total, value in zip(sums, values, strict=True):
                     total += np.bincount(place, _times(value, share), minlength=len(total))
-        return np.asarray(sums.reshape(len(quantities), _LANES, -1).sum(axis=1))
+        return np.asarray(sums.reshape(len(quantities), n_lanes, -1).sum(axis=1))
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""

@@ -24,6 +24,8 @@ Increasing = Callable[[FloatArray], FloatArray]
 # Calibrated predictions have smECE near 0.3 n^(-1/3): the first search goes a little below.
 _NOISE_SCALE = 0.25
 _REFINEMENT = 4.0
+# So many rows that it pays to see in a part of them which scale to resolve.
+_MANY = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -45,6 +47,8 @@ class Residuals:
         The length of the interval.
     beyond
         The error of rows at infinity, which no noise can move: abs(sum w r) / W at either end.
+    part
+        Gives the measure of some of very many rows.
     """
 
     spectrum: Callable[[float], FloatArray]
@@ -53,6 +57,7 @@ class Residuals:
     finest: float
     length: float = 1.0
     beyond: float = 0.0
+    part: Callable[[], Residuals] | None = None
 
     def error(self, bandwidth: float) -> float:
         """Return smECE at a given scale."""
@@ -75,6 +80,9 @@ class Residuals:
             raise CalibrantError(self._too_wide())
         noise = min(0.25, _NOISE_SCALE * self.n ** (-1 / 3))
         lowest = max(noise, self.finest)
+        if self.part is not None:
+            # Fewer rows are noisier, up to three times for one in thirty.
+            lowest = max(lowest, self.part().fixed_point() / _REFINEMENT)
         while True:
             a = self.spectrum(lowest / self.length)
             norm, rough = partial(self._norm, a), partial(self._norm, a, mean=rough_even_mean)
@@ -124,6 +132,9 @@ def residuals(problem: Problem) -> Residuals:
         ),
         n=problem.n,
         finest=problem.finest_scale,
+        part=(
+            (lambda: residuals(problem.part())) if problem.is_exact and problem.n >= _MANY else None
+        ),
     )
 
 

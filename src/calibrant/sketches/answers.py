@@ -113,6 +113,10 @@ class _Known:
         """Refused."""
         _refuse("single rows")
 
+    def part(self) -> Problem:
+        """Refused."""
+        _refuse("single rows")
+
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         """Refused on the logit scale."""
         _refuse_scale("probability")
