@@ -78,6 +78,7 @@ unit: setup
 
 docs: setup
 	rm -rf site
+	$(BIN)/python tools/notebooks.py docs/gallery
 	PYTHONPATH=tools $(BIN)/zensical build --clean --strict
 	$(BIN)/python tools/check_site.py site
 

@@ -9,8 +9,9 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import calibrant as cb
 from matplotlib.axes import Axes
+
+import calibrant as cb
 
 FLARES = cb.datasets.load_flares("DAFFS")
 RAIN = cb.datasets.load_rain()

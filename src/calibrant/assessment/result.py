@@ -149,7 +149,7 @@ class Assessment(Result):
         -------
         str
             The page: verdict, interactive diagrams, tables, and the numbers to download; about
-            2 MB, and no network is needed. For several models see :func:`calibrant.report.page`.
+            2 MB, and no network is needed. For several models see ``calibrant.report``.
         """
         from calibrant.report.page import page  # layers: a result may ask to be shown
 

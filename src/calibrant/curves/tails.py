@@ -12,7 +12,8 @@ from calibrant.inference.intervals.roots import crossing
 
 # No normal number gets so far.
 _FARTHEST = 38.0
-_LEAST = 1e-300
+# What lies farther out than this makes no difference, and is more than beta quantiles can take.
+_LEAST = 1e-30
 _PRECISION = 1e-9
 
 

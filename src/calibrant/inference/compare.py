@@ -107,7 +107,7 @@ def compare(
     of two perfectly calibrated models one is called worse than the other with probability at most
     1 - level, however much larger the sample's error is that noise gives to one of them: this
     is proved, up to what :func:`calibrant.estimate` says of its lower end. For models that err
-    equally it is argued, and checked by simulation (see :mod:`calibrant.inference.paired`): a
+    equally it is argued, and checked by simulation (see ``calibrant.inference.paired``): a
     nominal 5% was at most 6%.
 
     The price is power where errors are near what noise makes of none; and for two models that err

@@ -100,7 +100,7 @@ def bins_sweep(
     ----------
     y_true, y_prob
         As in :func:`calibrant.ece`; or a :class:`calibrant.Sketch`, which knows ECE and smECE
-        alone; or a result, made by :meth:`BinsSweep.of`. For several models give a mapping from
+        alone; or a result, made by `BinsSweep.of`. For several models give a mapping from
         names: of predictions, in place of `y_prob`, or of sketches or results, in place of both.
     ax
         The Axes to draw on; without one a new figure is made that pyplot does not know of.

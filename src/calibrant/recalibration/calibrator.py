@@ -123,7 +123,7 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         """Write the fitted calibrator to a file, whole or not at all.
 
         The file is JSON with a checksum, and nothing in it is ever run:
-        :func:`~calibrant.recalibration.load` reads it.
+        ``calibrant.recalibration.load`` reads it.
         """
         check_is_fitted(self, "maps_")
         content = {

@@ -80,7 +80,7 @@ class Columns:
         """Return the columns with their classes known, once a table is seen to have them all."""
         for name in self.names:
             if name not in schema:
-                raise CalibrantError(f"there is no column {name!r}; {_inventory(schema)}")
+                raise CalibrantError(f"there is no column {name!r}; {inventory(schema)}")
         for role, name in self.named():
             if role != "label" or not self.is_multiclass:
                 _check_numbers(schema[name], role, name)
@@ -116,7 +116,7 @@ def _listed(prob: Any) -> tuple[Any, ...]:
     return tuple(prob) if isinstance(prob, Sequence) else ()
 
 
-def _inventory(schema: Mapping[str, Any]) -> str:
+def inventory(schema: Mapping[str, Any]) -> str:
     """Say which columns there are, and what a lone strange one may mean."""
     names = [repr(name) for name in schema]
     listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")

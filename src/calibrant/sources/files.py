@@ -56,7 +56,7 @@ def sketch_files(
         raise MissingDependencyError(
             "reading files needs duckdb: pip install 'calibrant[files]'"
         ) from problem
-    paths = _paths(source)
+    paths = paths_of(source)
     with duckdb.connect() as connection:
         connection.execute("SET enable_progress_bar = false")  # there is one of ours
         tables = _tables(connection, paths, columns, where)
@@ -66,7 +66,7 @@ def sketch_files(
         return _pushed_down(tables, columns, n_cells)
 
 
-def _paths(source: str | os.PathLike[str]) -> list[Path]:
+def paths_of(source: str | os.PathLike[str]) -> list[Path]:
     """Return the files that a path or a glob names, in order."""
     text = os.fspath(source)
     path = Path(text)
@@ -96,7 +96,7 @@ def _tables(
     """Open the files that have rows, one after the other."""
     classes: tuple[Any, ...] | None = None
     for path in paths:
-        with _saying(path):
+        with saying(path):
             relation = open_relation(connection, path, columns)
             if relation is None:
                 continue
@@ -119,7 +119,7 @@ def _streamed(
         for path, frame, columns in tables:
             tally = tally or Tally(columns, n_cells)
             tally.begin(f" of {path.name}" + ", counting those kept by where" * is_filtered)
-            with _saying(path):
+            with saying(path):
                 for stretch in _stretches(frame.to_native(), columns.names):
                     tally.take(stretch)
                     show(path.name, len(stretch))
@@ -151,7 +151,7 @@ def _pushed_down(
     """Let DuckDB add up the rows of each file, and add up the files."""
     parts, faults = [], Faults(rules_of(columns))
     for path, frame, bound in tables:
-        with _saying(path):
+        with saying(path):
             sketches, wrong = sketch_in_engine(frame, bound, n_cells)
         faults.rules = wrong.rules
         faults.merge(wrong, f"in {path.name}")
@@ -160,7 +160,7 @@ def _pushed_down(
 
 
 @contextmanager
-def _saying(path: Path) -> Iterator[None]:
+def saying(path: Path) -> Iterator[None]:
     """Say in which file something is wrong, and what, in one sentence."""
     from duckdb import Error
 

@@ -67,7 +67,7 @@ class _Display:
 class ReliabilityDisplay(_Display):
     """A reliability diagram by scikit-learn's conventions.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`.
+    Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
@@ -219,7 +219,7 @@ class ReliabilityDisplay(_Display):
 class CumulativeDisplay(_Display):
     """A cumulative plot by scikit-learn's conventions.
 
-    Make it with :meth:`from_estimator` or :meth:`from_predictions`.
+    Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------

@@ -1,0 +1,193 @@
+"""Columns: which columns of a table are meant, as told, or as is obvious and then said.
+
+A column that was not named is taken where just one can be meant: the one with a usual name, or
+else the one whose contents fit. Where several could be meant, they are listed with the option that
+names one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Sequence
+from fnmatch import fnmatchcase
+from itertools import takewhile
+from typing import TYPE_CHECKING, NamedTuple
+
+from calibrant.cli.messages import say
+from calibrant.cli.request import Request
+from calibrant.errors import CalibrantError
+from calibrant.sources.columns import Columns, inventory, quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyRelation
+
+_PATTERN = re.compile(r"[*?\[]")
+Named = tuple[tuple[str, ...], tuple[str, ...]]
+# So many rows tell what a column holds.
+_A_LOOK = 10_000
+_NUMBER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?|FLOAT|DOUBLE|DECIMAL.*")
+
+
+class Role(NamedTuple):
+    """What a column may be for, the option that names it, and the names it usually has."""
+
+    what: str
+    option: str
+    names: frozenset[str]
+
+
+_LABEL = Role(
+    "outcomes",
+    "--label",
+    frozenset(
+        (
+            *("y", "y_true", "label", "labels", "true_label", "target", "truth", "ground_truth"),
+            *("outcome", "observed", "observation", "actual", "event", "correct", "class"),
+        )
+    ),
+)
+_PROB = Role(
+    "probabilities",
+    "--prob",
+    frozenset(
+        (
+            *("p", "prob", "probability", "proba", "y_prob", "y_proba", "p_hat", "y_score"),
+            *("score", "confidence", "forecast", "prediction", "predicted", "pred", "y_pred"),
+        )
+    ),
+)
+
+
+class Look(NamedTuple):
+    """What a look at the first rows of a column shows."""
+
+    name: str
+    kind: str
+    is_share: bool
+    is_binary: bool
+
+
+def look_at(relation: DuckDBPyRelation) -> list[Look]:
+    """Return what the first rows of each column show."""
+    kinds = [kind_of(str(kind)) for kind in relation.types]
+    asked = []
+    for name, kind in zip(relation.columns, kinds, strict=True):
+        column = quoted(name)
+        if kind == "number":
+            asked += [f"min({column}) >= 0 AND max({column}) <= 1", f"bool_and({column} IN (0, 1))"]
+        else:
+            asked += ["false", str(kind == "boolean").lower()]
+    found = relation.limit(_A_LOOK).aggregate(", ".join(asked)).fetchall()[0]
+    shares, binaries = map(bool, found[::2]), map(bool, found[1::2])
+    return [Look(*each) for each in zip(relation.columns, kinds, shares, binaries, strict=True)]
+
+
+def choose(request: Request, looks: Sequence[Look]) -> Columns:
+    """Return the columns that are meant."""
+    wanted = request.wanted
+    names = [look.name for look in looks]
+    classes, probs = _expanded(wanted.probs, names, each=request.each)
+    taken = {wanted.label, wanted.weight, wanted.by, *probs}
+    guessed = {}
+    if not probs:
+        fit = [look.name for look in looks if look.is_share and not look.is_binary]
+        probs = _obvious(names, taken, fit, _PROB, several=request.each)
+        guessed["prob"] = ", ".join(map(repr, probs))
+    label = wanted.label
+    if label is None:
+        any_label = request.pos_label is not None or (len(probs) > 1 and not request.each)
+        fit = [look.name for look in looks if look.is_binary or (any_label and look.kind == "text")]
+        (label,) = _obvious(names, {*taken, *probs}, fit, _LABEL)
+        guessed["label"] = repr(label)
+    if guessed:
+        say("taking " + " and ".join(f"--{option} {name}" for option, name in guessed.items()))
+    is_multiclass = len(probs) > 1 and not request.each
+    return Columns(label, probs, classes, wanted.weight, wanted.by, is_multiclass)
+
+
+def class_names(columns: Columns, present: Collection[str]) -> list[str]:
+    """Return what the columns of probabilities are called by the labels that are present.
+
+    That is what was given as CLASS=COLUMN; or the names of the columns, less as much of what they
+    all begin and end with as makes them labels that are present; or the numbers from 0.
+    """
+    if columns.classes:
+        return [str(name) for name in columns.classes]
+    names = list(columns.probs)
+    front, back = _n_shared(names), _n_shared([name[::-1] for name in names])
+    candidates = [
+        [name[start : len(name) - stop] for name in names]
+        for start in range(front + 1)
+        for stop in range(back + 1)
+    ]
+    candidates.append([str(i) for i in range(len(names))])
+    # Of equally good ones the first.
+    return max(candidates, key=lambda each: len(set(present).intersection(each)))
+
+
+def _n_shared(names: Sequence[str]) -> int:
+    """Return how many characters all names begin with."""
+    return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False)))
+
+
+def _expanded(given: Sequence[str], names: Sequence[str], *, each: bool) -> Named:
+    """Return the names given to columns, if any, and the columns that options stand for."""
+    found: list[tuple[str, str]] = []
+    for one in given:
+        name, equals, column = one.rpartition("=")
+        if one in names or not (equals or _PATTERN.search(one)):
+            found.append(("", one))
+        elif column in names:
+            found.append((name, column))
+        else:
+            matching = [("", column) for column in names if fnmatchcase(column, one)]
+            if not matching:
+                known = inventory(dict.fromkeys(names))
+                raise CalibrantError(f"no column matches --prob {one!r:.80}; {known}")
+            found += matching
+    columns = tuple(column for _, column in found)
+    if len(set(columns)) < len(columns):
+        raise CalibrantError(f"--prob must name each column once; got {', '.join(columns):.100}")
+    if not any(name for name, _ in found):
+        return (), columns
+    if not each and not all(name for name, _ in found):
+        raise CalibrantError("--prob must be CLASS=COLUMN for every class, or for none")
+    return tuple(name or column for name, column in found), columns
+
+
+def _obvious(
+    names: Sequence[str],
+    taken: Collection[str | None],
+    fitting: Sequence[str],
+    role: Role,
+    *,
+    several: bool = False,
+) -> tuple[str, ...]:
+    """Return the one column that can be meant, or `several`, or ask for its name."""
+    free = [name for name in names if name not in taken]
+    usual = [name for name in free if name.lower() in role.names]
+    fitting = [name for name in free if name in fitting]
+    for candidates in ([name for name in usual if name in fitting], usual, fitting):
+        if len(candidates) == 1 or (several and candidates):
+            return tuple(candidates)
+        if candidates:
+            raise CalibrantError(
+                f"{role.what} may be in {_listed(candidates)}: name one with {role.option}"
+            )
+    raise CalibrantError(
+        f"no column looks like {role.what}: name one with {role.option}; "
+        f"{inventory(dict.fromkeys(names))}"
+    )
+
+
+def kind_of(sql_type: str) -> str:
+    """Return what a column of an SQL type holds: number, boolean, text or other."""
+    if _NUMBER.fullmatch(sql_type):
+        return "number"
+    return {"BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}.get(
+        sql_type.partition("(")[0], "other"
+    )
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(repr(name) for name in names[:8]) + (", ..." if len(names) > 8 else "")

@@ -1,0 +1,134 @@
+"""``calibrant compare``: which of several models is better calibrated, and how sure is that."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli import options
+from calibrant.cli.request import Request, Wanted
+from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from calibrant.cli.tables import Data
+    from calibrant.inference.compare_result import Comparison
+
+
+def compare(
+    files: options.Files,
+    label: options.Label = None,
+    prob: options.ProbOfModels = None,
+    weight: options.Weight = None,
+    multiclass: options.Multiclass = None,
+    pos_label: options.PosLabel = None,
+    form: options.Form = None,
+    measure: Annotated[
+        str,
+        typer.Option(
+            "--measure",
+            metavar="NAME",
+            help="smooth_ece, ece, ecce_mad, ecce_r, logit_smoothed_ece, brier_score or log_score.",
+        ),
+    ] = "smooth_ece",
+    level: options.Level = 0.95,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    r"""Compare models on the same rows.
+
+    In one file each column of probabilities is a model. Of several files each is a model, with the
+    same outcomes in the same rows; several columns are classes then. Rows with nothing or nonsense
+    in them are refused, because models must be measured on the same ones.
+
+    \b
+    calibrant compare flares.csv --label flare --prob DAFFS --prob NOAA
+    calibrant compare before.csv after.csv --label y --prob p --measure brier_score
+    """
+    from calibrant.cli.messages import write_json
+    from calibrant.cli.terminal import show, waiting
+    from calibrant.inference.compare import compare as compared
+
+    wanted = Wanted(label, tuple(prob or ()), weight)
+    request = Request(tuple(files), wanted, pos_label, multiclass, form=form, each=True)
+    data = _side_by_side(_models(request))
+    asked = {"measure": measure, "level": level, "n_resamples": resamples, "rng": seed}
+    with waiting("comparing"):
+        found = data.ask(compared, **asked)
+    if json:
+        write_json(found.to_dict())
+    else:
+        show(*_parts(found))
+
+
+def _models(request: Request) -> dict[str, Data]:
+    """Return the models by name: the columns of one file, or several files."""
+    from calibrant.cli.files import named_files
+    from calibrant.cli.tables import read, read_each
+
+    files = named_files(request.files)
+    if len(files) == 1:
+        return read_each(request, needs_rows=True)
+    names = [Path(file).stem for file in files]
+    if len(set(names)) < len(names):
+        names = files
+    return {
+        name: read(replace(request, files=(file,)), needs_rows=True)
+        for name, file in zip(names, files, strict=True)
+    }
+
+
+def _side_by_side(models: dict[str, Data]) -> Data:
+    """Return the outcomes that models share, and the predictions of each."""
+    for name, data in models.items():
+        if len(data.pair) == 1:
+            raise CalibrantError(
+                f"models are compared row by row, and {name!r:.80} is a sketch: give the rows"
+            )
+    (name, first), *others = models.items()
+    if not others:
+        raise CalibrantError(f"there must be two models to compare; got {name!r:.80} alone")
+    for other, data in others:
+        _check_same_outcomes((name, first.pair[0]), (other, data.pair[0]))
+    predictions = {name: data.pair[1] for name, data in models.items()}
+    return replace(first, pair=(first.pair[0], predictions))
+
+
+def _check_same_outcomes(first: tuple[str, Any], second: tuple[str, Any]) -> None:
+    (one, y), (other, z) = first, second
+    if len(y) != len(z):
+        raise CalibrantError(
+            f"models must be compared on the same rows; {one} has {len(y)} and {other} has {len(z)}"
+        )
+    different = y != z
+    if different.any():
+        row = int(different.argmax())
+        raise CalibrantError(
+            f"models must be compared on the same outcomes; in row {row + 1} {one} has "
+            f"{y[row].item()!r} and {other} has {z[row].item()!r}"
+        )
+
+
+def _parts(found: Comparison) -> list[RenderableType]:
+    """Return a comparison as parts to show: a ranking, and the differences of all pairs."""
+    from calibrant.cli.terminal import p_value, plain_table
+
+    level = f"{100 * found.level:g}% interval"
+    ranking = plain_table("rank", "model", found.measure, level, "less noise")
+    for model in found.models:
+        one = model.estimate
+        ends = f"{one.low:.4f} to {one.high:.4f}"
+        cells = (f"{one.value:.4f}", ends, f"{one.bias_corrected:.4f}")
+        ranking.add_row(str(model.rank), model.name, *cells)
+    pairs = plain_table("difference", "value", level, "P", "P adjusted")
+    for pair in found.pairs:
+        ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
+        chances = (p_value(pair.p_value), p_value(pair.p_adjusted))
+        pairs.add_row(f"{pair.a} - {pair.b}", f"{pair.difference:+.4f}", ends, *chances)
+    told_apart = f"told apart where P, adjusted for their number, is at most {1 - found.level:.2g}"
+    return [ranking, "", pairs, "", f"n = {found.n}; less is better; models are {told_apart}."]

@@ -1,0 +1,136 @@
+"""``calibrant plot``: a diagram as a picture."""
+
+from __future__ import annotations
+
+import io
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli import options
+from calibrant.cli.messages import say
+from calibrant.cli.outputs import check_out
+from calibrant.cli.request import Request, Wanted
+from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from calibrant.cli.tables import Data
+
+# What each format would otherwise hold of the day and the machine: without it the same picture is
+# the same bytes.
+_METADATA: dict[str, dict[str, None]] = {
+    ".png": {"Software": None},
+    ".svg": {"Date": None},
+    ".pdf": {"CreationDate": None},
+}
+_KINDS = ("reliability", "cumulative", "bins", "assessment")
+
+
+def plot(
+    files: options.Files,
+    out: Annotated[
+        str,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            show_default=False,
+            help="Where to draw it, in the format that its name ends with: .png, .svg or .pdf.",
+        ),
+    ],
+    kind: Annotated[
+        str,
+        typer.Option(
+            "--kind",
+            metavar="KIND",
+            help="reliability; cumulative; bins, errors by their number; or assessment, all of it.",
+        ),
+    ] = "reliability",
+    label: options.Label = None,
+    prob: options.ProbOfModels = None,
+    weight: options.Weight = None,
+    by: options.By = None,
+    multiclass: options.Multiclass = None,
+    pos_label: options.PosLabel = None,
+    on_invalid: options.OnInvalid = "raise",
+    form: options.Form = None,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
+    dpi: Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots an inch.")] = 150,
+) -> None:
+    r"""Draw a reliability diagram, or another one, as a picture.
+
+    Several columns of probabilities are several models in one picture, unless --multiclass says
+    that they are classes. With --by there is a panel for each group.
+
+    \b
+    calibrant plot forecasts.csv --label rain --prob p --out rain.png
+    calibrant plot flares.csv --label flare --prob NOAA --prob SIDC --out flares.svg
+    calibrant plot forecasts.csv --label rain --prob p --kind cumulative --out walk.pdf
+    """
+    from calibrant.cli.tables import read_each
+    from calibrant.cli.terminal import waiting
+    from calibrant.files import write_atomically
+
+    if kind not in _KINDS:
+        raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
+    path = check_out(out, tuple(_METADATA))
+    wanted = Wanted(label, tuple(prob or ()), weight, by)
+    request = Request(
+        tuple(files), wanted, pos_label, multiclass, on_invalid, form, each=multiclass is None
+    )
+    models = read_each(request)
+    with waiting("drawing"):
+        asked = {"n_resamples": resamples, "rng": seed}
+        figure = (_diagram if by is None else _panels)(models, kind, asked)
+        write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
+    say(f"wrote {path}")
+
+
+def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
+    """Return one diagram of one model, or of several."""
+    from calibrant import plot
+
+    if kind == "assessment" and len(models) > 1:
+        raise CalibrantError(f"--kind assessment takes one --prob; got {', '.join(models):.100}")
+    draw: Any = plot.bins_sweep if kind == "bins" else getattr(plot, kind)
+    first = next(iter(models.values()))
+    if len(models) == 1:
+        return _whole(first.ask(draw, **asked))
+    if len(first.pair) == 1:
+        return _whole(draw({name: data.pair[0] for name, data in models.items()}, **asked))
+    predictions = {name: data.pair[1] for name, data in models.items()}
+    return _whole(draw(first.pair[0], predictions, **first.about, **asked))
+
+
+def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
+    """Return a panel for each group of one model."""
+    from calibrant.plot import small_multiples
+
+    if len(models) > 1:
+        raise CalibrantError(f"--by takes one --prob; got {', '.join(models):.100}")
+    if kind not in ("reliability", "cumulative"):
+        raise CalibrantError("--by goes with --kind reliability or cumulative")
+    (data,) = models.values()
+    if data.groups is None:
+        sketches = {str(group): one for group, one in data.pair[0].items()}
+        return small_multiples(sketches, kind=kind, **asked).figure  # type: ignore[arg-type]
+    # Rows without a group have a panel, too, under a name.
+    groups = [str(group) for group in data.groups] if None in data.groups else data.groups
+    return data.ask(small_multiples, kind=kind, by=groups, **asked).figure
+
+
+def _whole(ax: Any) -> Figure:
+    figure: Figure = ax.figure.figure
+    return figure
+
+
+def _picture(figure: Figure, ending: str, dpi: int) -> bytes:
+    from matplotlib import rc_context
+
+    content = io.BytesIO()
+    # Names inside an SVG are drawn at random unless they are given salt.
+    with rc_context({"svg.hashsalt": "calibrant"}):
+        figure.savefig(content, format=ending[1:], dpi=dpi, metadata=_METADATA[ending])
+    return content.getvalue()

@@ -1,0 +1,155 @@
+"""``calibrant recalibrate``: learn to mend probabilities, and mend those of a file."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli import options
+from calibrant.cli.messages import say, write_json
+from calibrant.cli.outputs import check_out
+from calibrant.cli.request import Request, Wanted
+from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from calibrant.recalibration import Calibrator, ProbabilityMap, Recalibration
+
+
+def recalibrate(
+    files: options.Files,
+    label: options.Label = None,
+    prob: options.Prob = None,
+    weight: options.Weight = None,
+    pos_label: options.PosLabel = None,
+    on_invalid: options.OnInvalid = "raise",
+    form: options.Form = None,
+    method: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--method",
+            metavar="NAME",
+            show_default=False,
+            help="What to try; may be repeated. temperature, platt, beta, isotonic, histogram, "
+            "scaling_binning, smooth, smooth_monotone, density, density_monotone, noisy. "
+            "Without it those that keep the order of predictions.",
+        ),
+    ] = None,
+    folds: Annotated[int, typer.Option("--folds", help="Parts held out in turn.")] = 5,
+    score: Annotated[
+        str, typer.Option("--score", metavar="brier|log", help="The score that decides.")
+    ] = "brier",
+    level: options.Level = 0.95,
+    resamples: options.Resamples = 1000,
+    seed: options.Seed = 0,
+    save: Annotated[
+        str | None,
+        typer.Option(
+            "--save", metavar="PATH", show_default=False, help="Keep what was learnt: *.json."
+        ),
+    ] = None,
+    using: Annotated[
+        str | None,
+        typer.Option(
+            "--using", metavar="PATH", show_default=False, help="Learn nothing, use what was saved."
+        ),
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out",
+            metavar="PATH",
+            show_default=False,
+            help="Write the table with a column of mended probabilities: *.csv or *.parquet.",
+        ),
+    ] = None,
+    json: options.Json = False,
+) -> None:
+    r"""Learn to mend probabilities, if that helps.
+
+    Every method is judged by its score on rows that were held out. The best of those that help
+    beyond noise is kept; where none does, probabilities are best left alone. What was saved mends
+    the probabilities of other tables, which need no outcomes.
+
+    \b
+    calibrant recalibrate forecasts.csv --label rain --prob p --save mend.json
+    calibrant recalibrate new.csv --using mend.json --prob p --out mended.csv
+    """
+    from calibrant.cli.mending import ENDINGS, mend
+
+    target = None if out is None else check_out(out, ENDINGS)
+    keep = None if save is None else check_out(save, (".json",))
+    wanted = Wanted(label, tuple(prob or ()), weight)
+    request = Request(tuple(files), wanted, pos_label, None, on_invalid, form)
+    if using is not None:
+        _check_mends(request, target, keep)
+        calibrator, probs = _saved(using), wanted.probs
+    else:
+        asked: dict[str, Any] = {"level": level, "n_resamples": resamples, "rng": seed}
+        asked |= {"method": method or "auto", "cv": folds, "score": score}
+        calibrator, probs = _learnt(request, asked, json=json)
+    if keep is not None:
+        calibrator.save(keep)
+        say(f"wrote {keep}")
+    if target is not None:
+        column = mend(replace(request, wanted=Wanted(probs=probs)), calibrator, target)
+        say(f"wrote {target}, with the column {column!r}")
+
+
+def _learnt(
+    request: Request, asked: Mapping[str, Any], *, json: bool
+) -> tuple[Calibrator, tuple[str, ...]]:
+    """Learn, show how that went, and return the calibrator and the columns it speaks of."""
+    from calibrant.cli.tables import read
+    from calibrant.cli.terminal import show, waiting
+    from calibrant.recalibration import recalibrate
+
+    data = read(request, needs_rows=True)
+    if data.columns is None:
+        raise CalibrantError("a sketch cannot be divided into parts to hold out: give the rows")
+    with waiting("learning"):
+        found = data.ask(recalibrate, **asked)
+    if json:
+        write_json(found.to_dict())
+    else:
+        show(*_parts(found))
+    return found.calibrator, data.columns.probs
+
+
+def _saved(path: str) -> Calibrator | ProbabilityMap:
+    from calibrant.recalibration import load
+
+    return load(path)
+
+
+def _check_mends(request: Request, target: Path | None, keep: Path | None) -> None:
+    """Refuse what makes no sense where nothing is learnt."""
+    if target is None:
+        raise CalibrantError("--using needs --out, the table to write")
+    if keep is not None:
+        raise CalibrantError("--using learns nothing, so there is nothing to --save")
+    if len(request.wanted.probs) != 1:
+        raise CalibrantError("--using needs --prob, the one column to mend")
+
+
+def _parts(found: Recalibration) -> list[RenderableType]:
+    """Return a recalibration as parts to show: a sentence, and how every method did."""
+    from rich.text import Text
+
+    from calibrant.cli.terminal import p_value, plain_table
+
+    sentence, _, _ = repr(found).partition("\n")
+    table = plain_table("method", f"{found.score} score", "gain", "+-", "P adjusted")
+    table.add_row("as given", f"{found.score_before:.4f}")
+    for one in found.candidates:
+        gain = (f"{one.improvement:+.5f}", f"{one.standard_error:.5f}")
+        chosen = one.method == found.method
+        table.add_row(
+            one.method, f"{one.score:.4f}", *gain, p_value(one.p_value), style="bold" * chosen
+        )
+    return [Text(sentence, style="bold"), "", table]

@@ -1,0 +1,57 @@
+"""Requests: what a command line says about its input, before anything is read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from calibrant.errors import CalibrantError
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The columns that the command line names: all, some or none."""
+
+    label: str | None = None
+    probs: tuple[str, ...] = ()
+    weight: str | None = None
+    by: str | None = None
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a command line says about its input.
+
+    With `each`, every column of probabilities is a model of its own; otherwise several are classes
+    of one.
+    """
+
+    files: tuple[str, ...]
+    wanted: Wanted = field(default_factory=Wanted)
+    pos_label: str | None = None
+    multiclass: str | None = None
+    on_invalid: str = "raise"
+    form: str | None = None
+    each: bool = False
+
+    def __post_init__(self) -> None:
+        if self.on_invalid not in ("raise", "drop"):
+            raise CalibrantError(f"--on-invalid must be raise or drop; got {self.on_invalid!r:.80}")
+
+    @property
+    def drops(self) -> bool:
+        """Whether rows that cannot be counted are left out rather than refused."""
+        return self.on_invalid == "drop"
+
+    def check_speaks_of_no_column(self) -> None:
+        """Refuse to be about a sketch and about columns, which it has no more."""
+        about = {
+            "--label": self.wanted.label,
+            "--prob": self.wanted.probs,
+            "--weight": self.wanted.weight,
+            "--by": self.wanted.by,
+            "--pos-label": self.pos_label,
+            "--multiclass": self.multiclass,
+        }
+        given = [option for option, value in about.items() if value]
+        if given:
+            raise CalibrantError(f"a sketch has no columns: leave out {', '.join(given)}")

@@ -1,0 +1,127 @@
+"""``calibrant sketch`` and ``merge``: files of any size as sketches, and sketches as one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli import options
+from calibrant.cli.messages import say, write_bytes, write_json
+from calibrant.cli.outputs import HOLE, check_out, path_of_each
+from calibrant.cli.request import Request, Wanted
+from calibrant.cli.wording import plainly
+from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from calibrant.sketches.state import Sketch
+
+Out = Annotated[
+    str,
+    typer.Option(
+        "--out",
+        metavar="PATH",
+        show_default=False,
+        help="Where to write, ending in .sketch; - for a pipe. Groups and classes go where {} is.",
+    ),
+]
+Cells = Annotated[
+    int | None,
+    typer.Option(
+        "--cells",
+        metavar="N",
+        show_default=False,
+        help="How many cells: 50400, or 2520 for classes. Bins are exact where they divide it.",
+    ),
+]
+
+
+def sketch(
+    files: options.Files,
+    out: Out,
+    label: options.Label = None,
+    prob: options.Prob = None,
+    weight: options.Weight = None,
+    by: options.By = None,
+    cells: Cells = None,
+    on_invalid: options.OnInvalid = "raise",
+    form: options.Form = None,
+    json: options.Json = False,
+) -> None:
+    r"""Keep what matters of files of any size: a few megabytes.
+
+    One pass, in memory that does not grow. The file can be given to all commands that do not need
+    single rows, and to merge. With --by, or with one --prob a class, there is a sketch for each.
+
+    \b
+    calibrant sketch 'logs/monday/*.parquet' --label clicked --prob p --out monday.sketch
+    calibrant sketch logs.csv --label clicked --prob p --by country --out 'in-{}.sketch'
+    """
+    from calibrant.cli.files import columns_of, connected, is_sketch, local_files
+    from calibrant.cli.shards import sketched
+
+    wanted = Wanted(label, tuple(prob or ()), weight, by)
+    request = Request(tuple(files), wanted, on_invalid=on_invalid, form=form)
+    if by is not None or HOLE not in out:
+        _check(out, several=by is not None)
+    with local_files(request) as paths, connected() as connection:
+        if any(is_sketch(path) for path in paths):
+            raise CalibrantError("a sketch is no table: sketches are put together by merge")
+        columns = columns_of(connection, paths, request)
+        _check(out, several=by is not None or columns.is_multiclass)
+        with plainly(columns):
+            made = sketched(connection, paths, columns, request, cells)
+    _save(made if isinstance(made, dict) else {None: made}, out, json=json)
+
+
+def merge(files: options.Files, out: Out, json: options.Json = False) -> None:
+    r"""Merge sketches into one.
+
+    The result is that of one pass over all their rows.
+
+    \b
+    calibrant merge monday.sketch tuesday.sketch --out week.sketch
+    calibrant merge 'day-*.sketch' --out - | calibrant assess -
+    """
+    from calibrant.cli.files import is_sketch, local_files
+    from calibrant.cli.shards import merged
+
+    _check(out, several=False)
+    with local_files(Request(tuple(files))) as paths:
+        for path in paths:
+            if not is_sketch(path):
+                raise CalibrantError(f"{path} is not called *.sketch: make one of it with sketch")
+        _save({None: merged(paths)}, out, json=json)
+
+
+def _check(out: str, *, several: bool) -> None:
+    if several != (HOLE in out):
+        raise CalibrantError(
+            f"--out must have {HOLE} where the name of each group or class goes; got {out!r:.80}"
+            if several
+            else f"--out must have no {HOLE}: there is one sketch to write; got {out!r:.80}"
+        )
+    if out != "-":
+        check_out(out, (".sketch",))
+
+
+def _save(made: Mapping[Any, Sketch], out: str, *, json: bool) -> None:
+    if out == "-":
+        if json:
+            raise CalibrantError("--json and --out - would both be written to standard output")
+        for one in made.values():
+            write_bytes(one.to_bytes())
+        return
+    paths = path_of_each(out, list(made))
+    for key, one in made.items():
+        one.save(paths[key])
+    if json:
+        files = [
+            {"path": str(paths[key]), "key": key, "n": one.n, "weight": one.weight}
+            for key, one in made.items()
+        ]
+        write_json({"sketches": files})
+    else:
+        for key, one in made.items():
+            say(f"wrote {paths[key]}: {one.n} rows")

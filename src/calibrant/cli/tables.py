@@ -1,0 +1,151 @@
+"""Tables: how the files of a command line become what measures take.
+
+Up to four million rows are held in memory, so that every question can be answered. More become a
+sketch, in one pass and in memory that does not grow: binned errors stay exact, smooth ones within
+a certified bound, and what needs single rows is refused or left out. Where several classes, or
+outcomes that are not 0 and 1, need the rows whatever their number, all are held.
+
+A file that ``calibrant sketch`` wrote is taken as it is; several are merged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from calibrant.cli.columns import class_names
+from calibrant.cli.files import columns_of, connected, is_sketch, local_files
+from calibrant.cli.messages import say
+from calibrant.cli.outcomes import as_groups, as_text, label_named
+from calibrant.cli.request import Request
+from calibrant.cli.rows import Columned, Reading
+from calibrant.cli.shards import merged, sketched
+from calibrant.cli.terminal import waiting
+from calibrant.cli.wording import plainly
+from calibrant.errors import CalibrantError
+from calibrant.sources.columns import Columns
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+MOST_ROWS = 4_000_000
+Answer = TypeVar("Answer")
+
+
+@dataclass(frozen=True, eq=False)
+class Data:
+    """What was read, as measures take it.
+
+    Attributes
+    ----------
+    pair
+        Outcomes and predictions, or one sketch, or sketches by group.
+    about
+        What else measures are told about rows: weights, classes, the positive label.
+    groups
+        The group of each row, where groups were asked for.
+    columns
+        Where it came from; None for a sketch.
+    is_joined
+        Whether rows come from several files.
+    """
+
+    pair: tuple[Any, ...]
+    about: Mapping[str, Any]
+    groups: Any = None
+    columns: Columns | None = None
+    is_joined: bool = False
+
+    def ask(self, question: Callable[..., Answer], **options: Any) -> Answer:
+        """Return the answer to a question, or an error in words of columns and options."""
+        with plainly(self.columns, " of all files" if self.is_joined else ""):
+            return question(*self.pair, **self.about, **options)
+
+
+def read(request: Request, *, needs_rows: bool = False) -> Data:
+    """Read the files of a request as one problem: rows, or a sketch where that will do."""
+    (data,) = read_each(replace(request, each=False), needs_rows=needs_rows).values()
+    return data
+
+
+def read_each(request: Request, *, needs_rows: bool = False) -> dict[str, Data]:
+    """Read the files of a request, with each column of probabilities by itself if so asked."""
+    with local_files(request) as paths:
+        if all(is_sketch(path) for path in paths):
+            request.check_speaks_of_no_column()
+            return {paths[0].stem: Data((merged(paths),), {})}
+        if any(is_sketch(path) for path in paths):
+            raise CalibrantError("sketches and tables cannot be read together: sketch the tables")
+        with connected() as connection:
+            columns = columns_of(connection, paths, request)
+            table = Table(connection, paths, columns, request, needs_rows)
+            return table.each() if request.each else {columns.probs[0]: table.whole()}
+
+
+@dataclass(frozen=True)
+class Table:
+    """Files that hold rows, and which of their columns are meant."""
+
+    connection: DuckDBPyConnection
+    paths: Sequence[Path]
+    columns: Columns
+    request: Request
+    needs_rows: bool
+
+    def whole(self) -> Data:
+        """Return everything as one problem."""
+        rows = self._rows()
+        if rows is None:
+            return self._sketch(self.columns)
+        return self._data(rows, self.columns)
+
+    def each(self) -> dict[str, Data]:
+        """Return a problem for each column of probabilities, by its name."""
+        columns = self.columns
+        names = [str(name) for name in columns.classes or columns.probs]
+        alone = [replace(columns, probs=(one,), classes=()) for one in columns.probs]
+        rows = self._rows()
+        if rows is None:
+            return {name: self._sketch(one) for name, one in zip(names, alone, strict=True)}
+        return {name: self._data(rows, one) for name, one in zip(names, alone, strict=True)}
+
+    def _rows(self) -> Columned | None:
+        """Return the rows, unless there are very many and a sketch will do."""
+        any_label = self.request.pos_label is not None or self.columns.is_multiclass
+        limit = None if any_label or self.needs_rows else MOST_ROWS
+        with plainly(self.columns), waiting("reading"):
+            rows = Reading(self.columns, any_label, self.request.drops, limit).rows(
+                self.connection, self.paths
+            )
+        if rows is None:
+            say(f"there are more than {limit} rows: they are kept as a sketch")
+        return rows
+
+    def _sketch(self, columns: Columns) -> Data:
+        with plainly(columns):
+            made = sketched(self.connection, self.paths, columns, self.request)
+        return Data((made,), {}, columns=columns)
+
+    def _data(self, rows: Columned, columns: Columns) -> Data:
+        request, y = self.request, rows[columns.label]
+        about: dict[str, Any] = {}
+        if columns.weight is not None:
+            about["sample_weight"] = rows[columns.weight]
+        if request.multiclass is not None:
+            about["multiclass"] = request.multiclass
+        if request.pos_label is not None:
+            about["pos_label"] = label_named(request.pos_label, y)
+        if request.pos_label is not None or columns.is_multiclass:
+            y = as_text(y)
+        elif y.dtype.kind == "f" and bool(np.all(y == np.trunc(y))):
+            y = y.astype(np.int64)  # as it was written, should anything be said of it
+        p = rows[columns.probs[0]]
+        if columns.is_multiclass:
+            about["labels"] = class_names(columns, np.unique(y).tolist())
+            p = np.column_stack([rows[name] for name in columns.probs])
+        groups = None if columns.by is None else as_groups(rows[columns.by])
+        return Data((y, p), about, groups, columns, is_joined=len(self.paths) > 1)

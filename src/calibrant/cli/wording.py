@@ -1,0 +1,81 @@
+"""Wording: the library's sentences in words of columns and options.
+
+The library speaks of its arguments: y_prob, pos_label. Whoever gave a file and options knows
+columns and options, and counts rows from 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from calibrant.sources.columns import Columns
+
+_OPTIONS = {
+    "pos_label": "--pos-label",
+    "multiclass": "--multiclass",
+    "on_invalid": "--on-invalid",
+    "n_bins": "--bins",
+    "n_resamples": "--resamples",
+    "n_cells": "--cells",
+    "level": "--level",
+    "cv": "--folds",
+    "score": "--score",
+    "measure": "--measure",
+    "method": "--method",
+}
+# What only makes sense in Python, as patterns.
+_PHRASES = {
+    r"y_prob of shape \(n, classes\)(; got \(\d+,\))?": "one --prob a class",
+    r"; the order is \(y_true, y_prob\)": ": swap --label and --prob",
+    r"open it with duckdb and give the relation": "download it first",
+    r", or give the relation that duckdb\.read_csv.*returns": "",
+    r"\bsource (?=must|cannot)": "FILE ",
+    r"\bgive y_prob one column a class with labels": "give one --prob a class",
+}
+_GIVEN = re.compile(rf"\b({'|'.join(_OPTIONS)})=(?:'([^']*)'|([^\s,;:)]+))")
+_NAMED = re.compile(rf"(?<![-\w'])({'|'.join(_OPTIONS)})(?= must| is | has no say|,|;|$)")
+_INDEX = re.compile(r"\bat index (\d+)( of)?")
+_SUM = re.compile(r"\brow (\d+) sums to")
+
+
+@contextmanager
+def plainly(columns: Columns | None, whole: str = "") -> Iterator[None]:
+    """Say what is refused inside in words of columns and options.
+
+    `whole` tells of what rows are counted, where no file is named.
+    """
+    try:
+        yield
+    except CalibrantError as problem:
+        raise type(problem)(reworded(str(problem), columns, whole)) from problem
+
+
+def reworded(sentence: str, columns: Columns | None = None, whole: str = "") -> str:
+    """Return a sentence of the library as the command line says it."""
+    for phrase, words in _PHRASES.items():
+        sentence = re.sub(phrase, words, sentence)
+    sentence = _GIVEN.sub(lambda m: f"{_OPTIONS[m[1]]} {m[2] or m[3]}", sentence)
+    sentence = _NAMED.sub(lambda m: _OPTIONS[m[1]], sentence)
+    sentence = _INDEX.sub(lambda m: f"in row {int(m[1]) + 1}{m[2] or whole}", sentence)
+    sentence = _SUM.sub(lambda m: f"the sum of row {int(m[1]) + 1}{whole} is", sentence)
+    for argument, words in _arguments(columns).items():
+        sentence = sentence.replace(argument, words)
+    return sentence
+
+
+def _arguments(columns: Columns | None) -> dict[str, str]:
+    """Return what the arguments of the library are called here."""
+    if columns is None:
+        return {}
+    several = len(columns.probs) > 1
+    return {
+        "y_prob": "the prob columns" if several else f"prob column {columns.probs[0]!r}",
+        "y_true": f"label column {columns.label!r}",
+        "sample_weight": f"weight column {columns.weight!r}",
+    }

@@ -1,0 +1,349 @@
+"""assess: what it reads, what it guesses, what it prints, and how it ends."""
+
+import gzip
+import io
+import json
+import sys
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant.assessment.groups import by_group
+from calibrant.cli import tables, terminal
+from tests.cli.conftest import table
+
+pytest.importorskip("typer")
+duckdb = pytest.importorskip("duckdb")
+
+NAMED = ("--label", "y", "--prob", "p")
+QUICK = ("--resamples", "50")
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """The columns of the table of forecasts."""
+    lines = [line.split(",") for line in table().splitlines()[1:]]
+    y, p, q, w = np.array([line[:4] for line in lines], dtype=float).T
+    return {"y": y, "p": p, "q": q, "w": w, "g": [line[4] for line in lines]}
+
+
+@pytest.fixture(scope="module")
+def whole(rows):
+    """What is to be found of all rows."""
+    return cb.assess(rows["y"], rows["p"], n_resamples=50).to_dict()
+
+
+def found(run, *arguments, **options):
+    """Return what --json says."""
+    done = run("assess", *arguments, *QUICK, "--json", **options)
+    assert (done.code, done.err) == (0, "")
+    return json.loads(done.out)
+
+
+# What is printed.
+
+
+def test_a_verdict_a_table_and_a_picture(run, forecasts):
+    done = run("assess", forecasts, *NAMED, *QUICK)
+    assert done.code == 0
+    assert done.err == ""
+    assert done.out.startswith("Miscalibration detected (P = ")
+    assert "smooth_ece" in done.out
+    assert "95% interval" in done.out
+    assert "Brier score" in done.out
+    assert any("\u2801" <= character <= "\u28ff" for character in done.out)
+    assert max(map(len, done.out.splitlines())) <= 80
+    assert "\x1b" not in done.out
+    assert not any(line.endswith(" ") for line in done.out.splitlines())
+
+
+def test_json_is_the_assessment(run, forecasts, rows):
+    expected = cb.assess(rows["y"], rows["p"], n_resamples=50, level=0.9, n_bins=10, rng=3)
+    options = ("--level", "0.9", "--bins", "10", "--seed", "3")
+    assert found(run, forecasts, *NAMED, *options) == expected.to_dict()
+
+
+def test_weights(run, forecasts, rows):
+    expected = cb.assess(rows["y"], rows["p"], sample_weight=rows["w"], n_resamples=50)
+    assert found(run, forecasts, *NAMED, "--weight", "w") == expected.to_dict()
+
+
+def test_what_is_not_known_is_null(run, write):
+    path = write("one.csv", "p,y\n0.5,1\n0.5,0\n")
+    assert found(run, path, *NAMED)["slope"]["value"] is None
+
+
+def test_bold_on_a_terminal_unless_told_otherwise(run, forecasts, monkeypatch):
+    monkeypatch.setattr(terminal, "is_terminal", lambda stream: stream is sys.stdout)
+    monkeypatch.setenv("TERM", "xterm-256color")
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[36m" in run("assess", forecasts, *NAMED, *QUICK).out.replace("1;36", "36")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b" not in run("assess", forecasts, *NAMED, *QUICK).out
+
+
+def test_terminals_that_know_ascii_alone_see_a_picture_too(run, forecasts, monkeypatch):
+    monkeypatch.setattr(terminal, "is_plain", lambda: True)
+    out = run("assess", forecasts, *NAMED, *QUICK).out
+    assert out.isascii()
+    assert "+-----" in out
+
+
+@pytest.mark.parametrize(
+    ("encoding", "plain"), [("utf-8", False), ("ascii", True), ("cp1252", True)]
+)
+def test_what_terminals_know(monkeypatch, encoding, plain):
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
+    assert terminal.is_plain() == plain
+
+
+def test_side_by_side_where_there_is_room(run, forecasts, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "120")
+    (line,) = (
+        line
+        for line in run("assess", forecasts, *NAMED, *QUICK).out.splitlines()
+        if line.startswith("smooth_ece")
+    )
+    assert "\u2502" in line
+
+
+# What is guessed.
+
+
+def test_guesses_are_said(run, write):
+    path = write("rain.csv", "probability,rain\n0.3,0\n0.1,0\n0.8,1\n")
+    done = run("assess", path, *QUICK)
+    assert done.code == 0
+    assert done.err == "calibrant: taking --prob 'probability' and --label 'rain'\n"
+
+
+def test_only_what_is_not_named_is_guessed(run, forecasts):
+    done = run("assess", forecasts, "--prob", "q", *QUICK)
+    assert done.err == "calibrant: taking --label 'y'\n"
+
+
+def test_usual_names_go_before_contents(run, write):
+    # w would fit, too, and p does not even fit: a percentage is then refused, not overlooked.
+    path = write("named.csv", "p,w,label\n30,0.5,0\n70,0.25,1\n")
+    done = run("assess", path)
+    assert "prob column 'p' must lie in [0, 1]" in done.err
+
+
+# What is read.
+
+
+def written(folder, form):
+    """Write the table of forecasts in another format."""
+    plain = folder / "forecasts.csv"
+    relation = duckdb.read_csv(str(plain))
+    path = folder / f"again.{form}"
+    if form == "csv.gz":
+        path.write_bytes(gzip.compress(plain.read_bytes()))
+    elif form == "tsv":
+        path.write_text(plain.read_text().replace(",", "\t"))
+    elif form == "parquet":
+        relation.write_parquet(str(path))
+    else:
+        lines = [
+            json.dumps(dict(zip(relation.columns, row, strict=True))) for row in relation.fetchall()
+        ]
+        path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+@pytest.mark.parametrize("form", ["csv.gz", "tsv", "parquet", "jsonl"])
+def test_formats_and_pipes(run, forecasts, tmp_path, whole, form):
+    path = written(tmp_path, form)
+    assert found(run, path, *NAMED) == whole
+    assert found(run, "-", *NAMED, stdin=path.read_bytes()) == whole
+
+
+def test_a_pipe_of_tabs_under_its_name(run, forecasts, tmp_path, whole):
+    content = written(tmp_path, "tsv").read_bytes()
+    assert found(run, "-", *NAMED, "--format", "tsv", stdin=content) == whole
+
+
+def test_what_is_wrong_in_a_pipe_is_in_standard_input(run):
+    done = run("assess", "-", *NAMED, stdin=b"p,y\n0.5,1\n7,0\n")
+    assert done.code == 2
+    assert "got 7.0 in row 2 of standard input.csv" in done.err
+    done = run("assess", "-", "--label", "z", "--prob", "p", stdin=b"p,y\n0.5,1\n")
+    assert done.err.startswith("calibrant: standard input.csv: there is no column 'z'")
+
+
+def test_a_cut_gzip_pipe(run):
+    done = run("assess", "-", *NAMED, stdin=b"\x1f\x8bjunk")
+    assert done.code == 2
+    assert "standard input begins like gzip but is not" in done.err
+
+
+def test_several_files_and_patterns(run, write, whole):
+    header, *lines = table().splitlines(keepends=True)
+    write("part1.csv", header + "".join(lines[:150]))
+    # Columns are found by name, in whatever order; a file without rows is none the worse.
+    write(
+        "part2.csv", "y,p\n" + "".join(",".join(line.split(",")[:2]) + "\n" for line in lines[150:])
+    )
+    write("part3.csv", header)
+    assert found(run, "part*.csv", *NAMED) == whole
+    assert found(run, "part1.csv", "part2.csv", *NAMED) == whole
+
+
+def test_rows_of_several_files_are_told_apart(run, write):
+    one, two = write("one.csv", "p,y\n0.5,1\n"), write("two.csv", "p,y\n0.5,1\n0.5,1.5\n0.1,0.2\n")
+    done = run("assess", one, two, *NAMED)
+    assert "got 1.5 in row 3 of all files" in done.err
+
+
+def test_rows_that_make_no_sense_can_be_left_out(run, write):
+    path = write("holes.csv", "p,y\n0.5,1\n,0\n1.5,1\n0.25,0\n0.75,\n0.3,2\n")
+    done = run("assess", path, *NAMED, *QUICK, "--on-invalid", "drop")
+    assert done.code == 0
+    assert "n = 2," in done.out
+    assert done.err == (
+        "calibrant: 4 rows of 6 left out: 1 with null or nan in 'p', 1 with 'p' outside [0, 1], "
+        "1 with null or nan in 'y', 1 with 'y' outside [0, 1]\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("labels", "positive"),
+    [
+        ("wet dry", "wet"),
+        ("1 -1", "1"),
+        ("true false", "true"),
+        ("yes no", "yes"),
+        ("2.5 1", "2.5"),
+    ],
+)
+def test_outcomes_under_other_names(run, write, whole, labels, positive):
+    yes, no = labels.split()
+    header, *lines = table().splitlines(keepends=True)
+    renamed = [(yes if line[0] == "1" else no) + line[1:] for line in lines]
+    path = write("renamed.csv", header + "".join(renamed))
+    assert found(run, path, *NAMED, "--pos-label", positive) == whole
+
+
+# Large tables.
+
+
+def test_more_rows_than_memory_should_hold_become_a_sketch(run, forecasts, rows, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_ROWS", 399)
+    done = run("assess", forecasts, *NAMED, *QUICK, "--json")
+    expected = cb.assess(cb.Sketch().update(rows["y"], rows["p"]), n_resamples=50)
+    assert json.loads(done.out)["estimates"] == expected.to_dict()["estimates"]
+    assert done.err == "calibrant: there are more than 399 rows: they are kept as a sketch\n"
+    by = json.loads(run("assess", forecasts, *NAMED, *QUICK, "--by", "g", "--json").out)
+    assert [row["group"] for row in by["rows"]] == ["a", "b", "c"]
+
+
+def test_rows_left_out_count_as_rows_read(run, write, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_ROWS", 3)
+    path = write("holes.csv", "p,y\n,1\n,0\n0.5,1\n0.5,0\n0.25,0\n")
+    done = run("assess", path, *NAMED, *QUICK, "--on-invalid", "drop", "--json")
+    assert json.loads(done.out)["n"] == 3
+    assert "2 rows of 5 left out" in done.err
+
+
+def test_a_sketch_stands_in_for_its_rows(run, forecasts, tmp_path):
+    assert run("sketch", forecasts, *NAMED, "--out", "f.sketch").code == 0
+    expected = cb.assess(cb.Sketch.load(tmp_path / "f.sketch"), n_resamples=50).to_dict()
+    assert found(run, "f.sketch") == expected
+    assert found(run, "-", stdin=(tmp_path / "f.sketch").read_bytes()) == expected
+
+
+# Classes.
+
+
+@pytest.fixture
+def classes(write):
+    """Return the path of a table of three classes, and its columns."""
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1, 1, 1], 200).round(4)
+    p[:, 2] = (1 - p[:, 0] - p[:, 1]).round(4)
+    truth = [rng.choice(3, p=row / row.sum()) for row in p]
+    names = ["cat", "car", "dog"]
+    lines = [f"{names[t]},{t},{','.join(map(str, row))}\n" for t, row in zip(truth, p, strict=True)]
+    path = write("classes.csv", "animal,number,p_cat,p_car,p_dog\n" + "".join(lines))
+    return path, np.array(names)[truth], p, names
+
+
+def test_classes_are_called_as_their_columns_end(run, classes):
+    path, y, p, names = classes
+    expected = cb.assess(y, p, labels=names, n_resamples=50).to_dict()
+    assert found(run, path, "--label", "animal", "--prob", "p_*") == expected
+    assert [row["label"] for row in expected["classes"]] == names
+
+
+def test_classes_under_given_names_and_numbers(run, classes):
+    path, _, _, _ = classes
+    numbered = found(run, path, "--label", "number", "--prob", "p_*")
+    assert [row["label"] for row in numbered["classes"]] == ["0", "1", "2"]
+    given = [f"--prob={name}=p_{name}" for name in ("dog", "car", "cat")]
+    named = found(run, path, "--label", "animal", *given)
+    assert [row["label"] for row in named["classes"]] == ["dog", "car", "cat"]
+    assert named["estimates"] == numbered["estimates"]
+
+
+def test_one_class_against_the_rest(run, classes):
+    path, y, p, names = classes
+    expected = cb.assess(y, p, labels=names, multiclass="car", n_resamples=50).to_dict()
+    options = ("--label", "animal", "--prob", "p_*", "--multiclass", "car")
+    assert found(run, path, *options) == expected
+
+
+def test_classes_are_listed(run, classes):
+    done = run("assess", classes[0], "--label", "animal", "--prob", "p_*", *QUICK)
+    assert "\ncat " in done.out
+
+
+# Groups.
+
+
+def test_groups(run, forecasts, rows):
+    expected = by_group(rows["y"], rows["p"], rows["g"], n_resamples=50)
+    assert found(run, forecasts, *NAMED, "--by", "g") == expected.to_dict()
+    done = run("assess", forecasts, *NAMED, "--by", "g", *QUICK)
+    assert [line.split()[0] for line in done.out.splitlines()[:4]] == ["group", "a", "b", "c"]
+
+
+def test_rows_without_a_group_and_groups_that_are_numbers(run, write):
+    path = write("g.csv", "p,y,g\n0.5,1,10\n0.25,0,9\n0.75,1,\n0.5,0,10\n")
+    by = found(run, path, *NAMED, "--by", "g")
+    assert [(row["group"], row["n"]) for row in by["rows"]] == [(9, 1), (10, 2), (None, 1)]
+
+
+# How it ends.
+
+
+def test_thresholds_that_hold_end_with_1_whatever_is_printed(run, forecasts):
+    limits = ("--fail-if", "smooth_ece.high > 0.05", "--fail-if", "n >= 1000")
+    done = run("assess", forecasts, *NAMED, *QUICK, *limits)
+    assert done.code == 1
+    assert done.err.startswith("calibrant: smooth_ece.high is 0.")
+    assert done.err.endswith(", which is > 0.05\n")
+    done = run("assess", forecasts, *NAMED, *QUICK, *limits, "--json")
+    assert done.code == 1
+    assert json.loads(done.out)["n"] == 400
+
+
+def test_thresholds_that_do_not_hold_end_with_0(run, forecasts):
+    done = run("assess", forecasts, *NAMED, *QUICK, "--fail-if", "smooth_ece.low>0.9")
+    assert (done.code, done.err) == (0, "")
+
+
+def test_thresholds_are_about_every_group(run, forecasts):
+    done = run("assess", forecasts, *NAMED, *QUICK, "--by", "g", "--fail-if", "n < 134")
+    assert done.code == 1
+    assert done.err == (
+        "calibrant: group 'b': n is 133, which is < 134\n"
+        "calibrant: group 'c': n is 133, which is < 134\n"
+    )
+
+
+def test_a_threshold_that_cannot_be_decided(run, write):
+    path = write("soft.csv", "p,y\n0.5,0.4\n0.25,0.1\n")
+    done = run("assess", path, *NAMED, *QUICK, "--fail-if", "p_value < 0.05")
+    assert done.code == 2
+    assert "p_value is not known here" in done.err

@@ -1,0 +1,190 @@
+"""Bad command lines and bad files: exit code 2, one sentence, no traceback."""
+
+import gzip
+import re
+
+import pytest
+
+from tests.cli.conftest import table
+
+pytest.importorskip("typer")
+pytest.importorskip("duckdb")
+
+GOOD = "p,y,g,w\n0.5,1,a,1\n0.25,0,b,2\n0.75,1,a,1\n"
+CLASSES = "label,p_a,p_b,p_c\na,0.5,0.3,0.2\nb,0.1,0.8,0.1\nc,0.2,0.2,0.6\n"
+FILES = {
+    "good.csv": GOOD,
+    "twin.csv": GOOD,
+    "other.csv": GOOD.replace("0.5,1", "0.5,0"),
+    "longer.csv": GOOD + "0.1,0,b,1\n",
+    "classes.csv": CLASSES,
+    "unknown_class.csv": CLASSES.replace("\nc,", "\nz,"),
+    "sums.csv": CLASSES.replace("0.6", "0.9"),
+    "empty.csv": "",
+    "header.csv": "p,y\n",
+    "percent.csv": "p,y\n10,0\n90,1\n",
+    "logits.csv": "p,y\n-2.5,0\n1.9,1\n",
+    "missing.csv": "p,y\n0.5,1\n,0\n",
+    "text.csv": "p,y\nabc,1\n0.5,0\n",
+    "comma.csv": "p;y\n0,5;1\n0,25;0\n",
+    "words.csv": "p,y\n0.5,wet\n0.25,dry\n",
+    "minus.csv": "p,y\n0.5,-1\n0.25,1\n",
+    "three.csv": "p,y\n0.5,0\n0.25,1\n0.1,2\n",
+    "soft.csv": "p,y\n0.5,0.4\n0.25,1.5\n0.75,0.2\n",
+    "swapped.csv": "y,p\n" + "".join(f"{i / 10},{i % 2}\n" for i in range(1, 10)),
+    "weights.csv": "p,y,w\n0.5,1,-1\n0.25,0,2\n",
+    "weightless.csv": "p,y,w\n0.5,1,0\n0.25,0,0\n",
+    "dates.csv": "p,y\n0.5,2024-01-01\n0.25,2024-01-02\n",
+    "two_probs.csv": "a,b,y\n0.5,0.25,1\n0.1,0.2,0\n",
+    "two_labels.csv": "p,a,b\n0.5,0,1\n0.1,1,0\n",
+    "nothing_fits.csv": "x,z\n5,a\n6,b\n",
+    "ragged.csv": "p,y\n0.5,1\n0.25\n0.1,0,3\n",
+    "binary.csv": bytes(range(128, 256)),
+    "made.csv": "p,y,p_recalibrated\n0.5,1,0.5\n",
+    "bad.parquet": b"PAR1junk",
+    "bad.csv.gz": b"\x1f\x8bjunk",
+    "cut.csv.gz": gzip.compress(table(3000).encode())[:-3000],
+    "bad.jsonl": '{"p":0.5,"y":1}\n{"p":',
+    "bad.sketch": "hello",
+    "bad.json": "{}",
+    "good.dat": GOOD,
+}
+
+BAD = [
+    # The command line itself.
+    ("--nope", "--nope"),
+    ("asess good.csv", "No such command 'asess'. Did you mean 'assess'?"),
+    ("assess", "Missing argument 'FILE'"),
+    ("assess good.csv --lable y", "No such option"),
+    ("assess good.csv --label", "'--label' requires an argument"),
+    ("assess good.csv --level high", "'--level'"),
+    ("assess good.csv --level 95", "--level must lie between 0 and 1; got 95.0: 0.95 is 95%"),
+    ("assess good.csv --bins 0", "--bins must be a whole number of at least 1; got 0"),
+    ("assess good.csv --bins 2.5", "'--bins'"),
+    ("assess good.csv --resamples 0", "--resamples must be a whole number of at least 1; got 0"),
+    ("assess good.csv --seed -1", "'--seed'"),
+    ("assess good.csv --on-invalid skip", "--on-invalid must be raise or drop; got 'skip'"),
+    ("assess good.csv --format csv", "--format is for standard input"),
+    ("assess - --format xls", "--format must be one of 'csv'"),
+    ("assess - -", "which can be read only once"),
+    ("assess -", "standard input is empty"),
+    # Thresholds.
+    ("assess good.csv --fail-if high", "--fail-if cannot be read: 'high'"),
+    ("assess good.csv --fail-if nope>1", "--fail-if knows no 'nope'; it knows smooth_ece"),
+    ("assess good.csv --fail-if ece.mid>1", "ece in --fail-if has no 'mid', only value, low, high"),
+    ("assess good.csv --fail-if n.low>1", "n in --fail-if has no 'low', only value"),
+    ("assess good.csv --fail-if ece>much", "--fail-if must compare with a number; got 'much'"),
+    ("assess good.csv --fail-if ece>nan", "--fail-if must compare with a number; got 'nan'"),
+    ("assess good.csv --by g --fail-if slope<1", "--fail-if knows no 'slope'"),
+    # Files.
+    ("assess absent.csv", "there is no file 'absent.csv'"),
+    ("assess absent*.csv", "no file matches 'absent*.csv'"),
+    ("assess .", "'.' is a folder"),
+    ("assess http://host/x.csv", "download it first"),
+    ("assess good.dat", "files must be called *.csv"),
+    ("assess empty.csv", "empty.csv: the file is empty"),
+    ("assess header.csv", "header.csv has no rows"),
+    ("assess binary.csv", "binary.csv cannot be read as CSV"),
+    ("assess ragged.csv", "do all rows have the same number of fields?"),
+    ("assess bad.parquet", "bad.parquet cannot be read as Parquet"),
+    ("assess bad.csv.gz", "bad.csv.gz cannot be read as CSV"),
+    ("assess cut.csv.gz", "cut.csv.gz cannot be read as CSV"),
+    ("assess bad.jsonl", "bad.jsonl cannot be read as JSON lines"),
+    ("assess bad.sketch", "bad.sketch: not a sketch"),
+    ("assess bad.sketch good.csv", "sketches and tables cannot be read together"),
+    ("assess bad.sketch --label y", "a sketch has no columns: leave out --label"),
+    # Columns.
+    ("assess good.csv --label z", "there is no column 'z'; the columns are 'p', 'y', 'g', 'w'"),
+    ("assess good.csv --prob z", "there is no column 'z'"),
+    ("assess good.csv --by z", "there is no column 'z'"),
+    ("assess good.csv --prob z*", "no column matches --prob 'z*'"),
+    ("assess good.csv --prob p --prob p", "--prob must name each column once"),
+    ("assess two_probs.csv", "probabilities may be in 'a', 'b': name one with --prob"),
+    ("assess two_labels.csv", "outcomes may be in 'a', 'b': name one with --label"),
+    ("assess nothing_fits.csv", "no column looks like probabilities: name one with --prob"),
+    ("assess classes.csv --prob a=p_a --prob p_b", "--prob must be CLASS=COLUMN for every class"),
+    # Values.
+    ("assess percent.csv", "got 10.0 in row 1 of percent.csv (2 rows out of range): divide by 100"),
+    ("assess logits.csv", "turn logits or scores into probabilities first"),
+    ("assess missing.csv", "'p' must have a value in every row; got null or nan in row 2 of"),
+    ("assess text.csv", "prob column 'p' must hold numbers; got the text 'abc'"),
+    ("assess comma.csv", "got '0,5': write a decimal point"),
+    ("assess words.csv", "has the labels 'dry' and 'wet'"),
+    ("assess words.csv --pos-label snow", "one of them --pos-label snow; the others are"),
+    ("assess minus.csv", "has the labels -1 and 1"),
+    ("assess three.csv", "it has 3 labels such as 2: give one --prob a class"),
+    ("assess soft.csv", "label column 'y' must lie in [0, 1]; got 1.5 in row 2"),
+    ("assess dates.csv", "label column 'y' must hold numbers; it holds Date"),
+    ("assess swapped.csv", "look swapped"),
+    ("assess weights.csv --weight w", "weight column 'w' must be finite and not negative; got -1"),
+    ("assess weightless.csv --weight w", "weight column 'w' must not be zero everywhere"),
+    ("assess good.csv three.csv words.csv", "must hold text or numbers in all files alike"),
+    ("assess good.csv --multiclass confidence", "--multiclass confidence needs one --prob a class"),
+    ("assess classes.csv --prob p_* --multiclass z", "a class label ('a', 'b', 'c'); got 'z'"),
+    ("assess classes.csv --prob p_* --multiclass classwise", "stands for several problems"),
+    ("assess unknown_class.csv --prob p_*", "got 'z' in row 3, which is not among"),
+    (
+        "assess sums.csv --prob p_*",
+        "each row of the prob columns must sum to 1; the sum of row 3 is 1.3",
+    ),
+    # Other commands.
+    ("sketch good.csv", "Missing option '--out'"),
+    ("sketch good.csv --out good.txt", "--out must end in .sketch; got 'good.txt'"),
+    (
+        "sketch good.csv --out no/such.sketch",
+        "--out must be in a folder that exists; there is no no",
+    ),
+    ("sketch good.csv --by g --out all.sketch", "--out must have {} where the name of each group"),
+    ("sketch good.csv --out x{}.sketch", "--out must have no {}: there is one sketch"),
+    ("sketch good.csv --cells 0 --out x.sketch", "--cells must be a whole number of at least 1"),
+    ("sketch words.csv --label y --prob p --out x.sketch", "must hold numbers; got the text 'wet'"),
+    ("sketch bad.sketch --out x.sketch", "sketches are put together by merge"),
+    ("sketch good.csv --json --out -", "would both be written to standard output"),
+    ("merge good.csv --out x.sketch", "good.csv is not called *.sketch"),
+    ("merge bad.sketch --out x.sketch", "bad.sketch: not a sketch"),
+    ("plot good.csv --out x.gif", "--out must end in .png, .svg, .pdf; got 'x.gif'"),
+    ("plot good.csv --kind pie --out x.png", "--kind must be one of reliability"),
+    ("plot two_probs.csv --kind assessment --out x.png", "--kind assessment takes one --prob"),
+    ("plot two_probs.csv --by y --label y --out x.png", "--by takes one --prob"),
+    ("plot good.csv --by g --kind bins --out x.png", "--by goes with --kind reliability"),
+    ("report good.csv --out x.pdf", "--out must end in .html"),
+    ("report two_probs.csv --by y --label y --out x.html", "--by takes one --prob"),
+    ("compare good.csv --prob p", "there must be two models to compare"),
+    ("compare good.csv other.csv", "in row 1 good has 1 and other has 0"),
+    ("compare good.csv longer.csv", "good has 3 and longer has 4"),
+    ("compare good.csv twin.csv --measure mce", "--measure must be one of smooth_ece"),
+    ("recalibrate good.csv --prob p --folds 9", "--folds"),
+    ("recalibrate good.csv --prob p --method magic", "--method must be one of 'auto'"),
+    ("recalibrate good.csv --prob p --score auc", "--score must be one of 'brier', 'log'"),
+    ("recalibrate good.csv --using bad.json --prob p", "--using needs --out"),
+    ("recalibrate good.csv --using bad.json --out x.csv", "--using needs --prob"),
+    ("recalibrate good.csv --using bad.json --prob p --out x.csv", "bad.json: not a calibrator"),
+    ("recalibrate good.csv --using no.json --prob p --out x.csv", "no.json: No such file"),
+    ("recalibrate good.csv --prob p --out x.txt", "--out must end in .csv, .parquet"),
+    ("papers nope", "there is no paper 'nope'; there are"),
+    ("papers smece --out good.csv", "--out must be a folder; 'good.csv' is a file"),
+]
+
+
+@pytest.mark.parametrize(("line", "words"), BAD, ids=[line for line, _ in BAD])
+def test_bad_input_gets_one_sentence(run, write, tmp_path, line, words):
+    for name, content in FILES.items():
+        if re.search(rf"(?<!\w){re.escape(name)}", line):
+            write(name, content)
+    before = {path: path.read_bytes() for path in tmp_path.iterdir()}
+    code, out, err = run(*line.split())
+    assert code == 2
+    assert out == ""
+    # What columns were taken is said before, in a line of its own.
+    *guesses, sentence = err.splitlines()
+    assert all(guess.startswith("calibrant: taking --") for guess in guesses)
+    assert sentence.startswith("calibrant: ")
+    assert words in sentence
+    assert err.endswith("\n")
+    assert "Traceback" not in err
+    assert len(sentence) < 300
+    assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+def test_there_are_many_of_them():
+    assert len(BAD) >= 40

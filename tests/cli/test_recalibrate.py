@@ -1,0 +1,86 @@
+"""recalibrate: learn, keep what was learnt, and mend tables with it."""
+
+import json
+
+import numpy as np
+import pytest
+
+from tests.cli.conftest import table
+
+pytest.importorskip("typer")
+pytest.importorskip("sklearn")
+duckdb = pytest.importorskip("duckdb")
+
+LEARN = ("--label", "y", "--prob", "p", "--method", "platt", "--method", "isotonic")
+QUICK = ("--resamples", "50")
+
+
+def test_methods_are_judged(run, forecasts):
+    done = run("recalibrate", forecasts, *LEARN, *QUICK)
+    assert done.code == 0
+    assert " helps: on held-out rows smooth_ece goes from " in done.out
+    assert [line.split()[0] for line in done.out.splitlines()[-3:]] == ["as", "platt", "isotonic"]
+
+
+def test_json(run, forecasts):
+    done = run("recalibrate", forecasts, *LEARN, *QUICK, "--json")
+    content = json.loads(done.out)
+    assert content["method"] in ("platt", "isotonic")
+    assert len(content["held_out"]) == 400
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_other_tables_are_mended_by_what_was_saved(run, write, forecasts, tmp_path, form):
+    from calibrant.recalibration import load
+
+    assert run("recalibrate", forecasts, *LEARN, *QUICK, "--save", "m.json").code == 0
+    # The first column stays as it is written, though it looks like numbers.
+    new = write("new.csv", 'code,p,p q\n7.00,0.25,x\n1.50,0.5,\n,1,"a,b"\n')
+    done = run("recalibrate", new, "--using", "m.json", "--prob", "p", "--out", f"out.{form}")
+    assert done.err == f"calibrant: wrote out.{form}, with the column 'p_recalibrated'\n"
+    read = duckdb.read_parquet if form == "parquet" else duckdb.read_csv
+    options = {} if form == "parquet" else {"all_varchar": True}
+    out = read(str(tmp_path / f"out.{form}"), **options)
+    assert out.columns == ["code", "p", "p q", "p_recalibrated"]
+    codes, _, words, mended = zip(*out.fetchall(), strict=True)
+    assert codes == ("7.00", "1.50", None)
+    assert words == ("x", None, "a,b")
+    expected = load(tmp_path / "m.json").predict(np.array([0.25, 0.5, 1.0]))
+    np.testing.assert_allclose(np.array(mended, dtype=float), expected, rtol=1e-12)
+
+
+def test_the_table_itself_can_be_mended(run, forecasts, tmp_path):
+    assert run("recalibrate", forecasts, *LEARN, *QUICK, "--out", "out.parquet").code == 0
+    assert duckdb.read_parquet(str(tmp_path / "out.parquet")).columns[-1] == "p_recalibrated"
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        ("p\n0.5\n1.5\n", "got 1.5 in row 2 of bad.csv"),
+        ("p,p_recalibrated\n0.5,0.5\n", "there is a column 'p_recalibrated' already"),
+    ],
+)
+def test_tables_that_cannot_be_mended(run, write, forecasts, tmp_path, content, words):
+    assert run("recalibrate", forecasts, *LEARN, *QUICK, "--save", "m.json").code == 0
+    bad = write("bad.csv", content)
+    before = set(tmp_path.iterdir())
+    done = run("recalibrate", bad, "--using", "m.json", "--prob", "p", "--out", "out.csv")
+    assert done.code == 2
+    assert words in done.err
+    assert set(tmp_path.iterdir()) == before
+
+
+def test_a_pipe_cannot_be_read_twice(run):
+    content = table().encode()
+    done = run("recalibrate", "-", *LEARN, *QUICK, "--out", "out.csv", stdin=content)
+    assert done.code == 2
+    assert "a pipe only gives it once" in done.err
+
+
+def test_sketches_are_refused(run, forecasts):
+    named = ("--label", "y", "--prob", "p")
+    assert run("sketch", forecasts, *named, "--out", "f.sketch").code == 0
+    done = run("recalibrate", "f.sketch")
+    assert done.code == 2
+    assert "give the rows" in done.err

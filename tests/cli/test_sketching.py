@@ -1,0 +1,75 @@
+"""sketch and merge: files of sketches, by group and class, through pipes."""
+
+import json
+
+import pytest
+
+import calibrant as cb
+from tests.cli.conftest import table
+
+pytest.importorskip("typer")
+pytest.importorskip("duckdb")
+
+NAMED = ("--label", "y", "--prob", "p")
+
+
+@pytest.fixture
+def halves(write):
+    """Return the paths of the halves of a table, and a sketch of the whole."""
+    header, *lines = table().splitlines(keepends=True)
+    paths = [write(f"{i}.csv", header + "".join(lines[i::2])) for i in (0, 1)]
+    y, p = zip(*(map(float, line.split(",")[:2]) for line in lines), strict=True)
+    return paths, cb.Sketch().update(list(map(int, y)), list(p))
+
+
+def test_a_sketch_of_several_files(run, halves, tmp_path):
+    paths, expected = halves
+    done = run("sketch", *paths, *NAMED, "--out", "s.sketch")
+    assert (done.code, done.out) == (0, "")
+    assert done.err == "calibrant: wrote s.sketch: 400 rows\n"
+    assert cb.Sketch.load(tmp_path / "s.sketch").allclose(expected)
+
+
+def test_merged_sketches_are_those_of_all_rows(run, halves, tmp_path):
+    paths, expected = halves
+    for i, path in enumerate(paths):
+        assert run("sketch", path, *NAMED, "--out", f"{i}.sketch").code == 0
+    done = run("merge", "*.sketch", "--out", "all.sketch", "--json")
+    assert json.loads(done.out) == {
+        "sketches": [{"path": "all.sketch", "key": None, "n": 400, "weight": 400.0}]
+    }
+    assert cb.Sketch.load(tmp_path / "all.sketch").allclose(expected)
+
+
+def test_groups_have_files_of_their_own(run, write, tmp_path):
+    path = write("g.csv", "p,y,g\n0.5,1,a/b\n0.25,0,..\n0.75,1,\n")
+    done = run("sketch", path, *NAMED, "--by", "g", "--cells", "100", "--out", "in {}.sketch")
+    assert done.code == 0
+    names = sorted(path.name for path in tmp_path.glob("*.sketch"))
+    assert names == ["in ...sketch", "in a%2Fb.sketch", "in null.sketch"]
+    assert cb.Sketch.load(tmp_path / "in null.sketch").n == 1
+    assert cb.Sketch.load(tmp_path / "in null.sketch").n_cells == 100
+
+
+def test_groups_that_would_share_a_file(run, write, tmp_path):
+    path = write("g.csv", "p,y,g\n0.5,1,null\n0.25,0,\n")
+    done = run("sketch", path, *NAMED, "--by", "g", "--out", "{}.sketch")
+    assert done.code == 2
+    assert "two groups would be written to one file" in done.err
+    assert not list(tmp_path.glob("*.sketch"))
+
+
+def test_a_sketch_a_class(run, write, tmp_path):
+    path = write("c.csv", "animal,cat,dog\ncat,0.7,0.3\ndog,0.2,0.8\n")
+    done = run(
+        "sketch", path, "--prob", "cat", "--prob", "dog", "--label", "animal", "--out", "{}.sketch"
+    )
+    assert done.code == 0
+    assert cb.Sketch.load(tmp_path / "dog.sketch") == cb.Sketch(2520).update([0, 1], [0.3, 0.8])
+
+
+def test_rows_that_make_no_sense_can_be_left_out(run, write):
+    path = write("holes.csv", "p,y\n0.5,1\n,0\n")
+    done = run("sketch", path, *NAMED, "--on-invalid", "drop", "--out", "s.sketch")
+    assert done.code == 0
+    assert "1 row of 2 left out" in done.err
