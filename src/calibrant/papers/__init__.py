@@ -21,7 +21,7 @@ from calibrant.papers._running import run_paper
 __all__ = ["PaperRun", "names", "run"]
 
 # Each is a module here, with _ for -, that has a PAPER.
-_NAMES = ("smece", "ecce", "coverage")
+_NAMES = ("smece", "ecce", "coverage", "smooth-ece", "logit-smoothing")
 
 
 def names() -> tuple[str, ...]:
