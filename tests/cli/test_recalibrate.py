@@ -49,6 +49,18 @@ def test_other_tables_are_mended_by_what_was_saved(run, write, forecasts, tmp_pa
     np.testing.assert_allclose(np.array(mended, dtype=float), expected, rtol=1e-12)
 
 
+def test_a_page_of_before_and_after(run, forecasts, tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("plotly")
+    done = run("recalibrate", forecasts, *LEARN, *QUICK, "--report", "mend.html")
+    assert done.err == "calibrant: wrote mend.html\n"
+    page = (tmp_path / "mend.html").read_text()
+    assert "as given" in page
+    assert ", held out" in page
+    again = run("recalibrate", forecasts, "--using", "m.json", "--prob", "p", "--report", "x.html")
+    assert again.code == 2
+
+
 def test_the_table_itself_can_be_mended(run, forecasts, tmp_path):
     assert run("recalibrate", forecasts, *LEARN, *QUICK, "--out", "out.parquet").code == 0
     assert duckdb.read_parquet(str(tmp_path / "out.parquet")).columns[-1] == "p_recalibrated"

@@ -68,6 +68,12 @@ def recalibrate(
             help="Write the table with a column of mended probabilities: *.csv or *.parquet.",
         ),
     ] = None,
+    report: Annotated[
+        str | None,
+        typer.Option(
+            "--report", metavar="PATH", show_default=False, help="Before and after: *.html."
+        ),
+    ] = None,
     json: options.Json = False,
 ) -> None:
     r"""Learn to mend probabilities, if that helps.
@@ -77,22 +83,28 @@ def recalibrate(
     the probabilities of other tables, which need no outcomes.
 
     \b
-    calibrant recalibrate forecasts.csv --label rain --prob p --save mend.json
+    calibrant recalibrate forecasts.csv --label rain --prob p --save mend.json --report mend.html
     calibrant recalibrate new.csv --using mend.json --prob p --out mended.csv
     """
     from calibrant.cli.mending import ENDINGS, mend
 
     target = None if out is None else check_out(out, ENDINGS)
     keep = None if save is None else check_out(save, (".json",))
+    page = None if report is None else check_out(report, (".html", ".htm"))
     wanted = Wanted(label, tuple(prob or ()), weight)
     request = Request(tuple(files), wanted, pos_label, None, on_invalid, form)
     if using is not None:
-        _check_mends(request, target, keep)
-        calibrator, probs = _saved(using), wanted.probs
+        _check_mends(request, target, keep or page)
+        calibrator: Calibrator | ProbabilityMap = _saved(using)
+        probs = wanted.probs
     else:
         asked: dict[str, Any] = {"level": level, "n_resamples": resamples, "rng": seed}
         asked |= {"method": method or "auto", "cv": folds, "score": score}
-        calibrator, probs = _learnt(request, asked, json=json)
+        found, probs = _learnt(request, asked, json=json)
+        calibrator = found.calibrator
+        if page is not None:
+            found.to_html(page)
+            say(f"wrote {page}")
     if keep is not None:
         calibrator.save(keep)
         say(f"wrote {keep}")
@@ -103,8 +115,8 @@ def recalibrate(
 
 def _learnt(
     request: Request, asked: Mapping[str, Any], *, json: bool
-) -> tuple[Calibrator, tuple[str, ...]]:
-    """Learn, show how that went, and return the calibrator and the columns it speaks of."""
+) -> tuple[Recalibration, tuple[str, ...]]:
+    """Learn, show how that went, and return what was learnt and the columns it speaks of."""
     from calibrant.cli.tables import read
     from calibrant.cli.terminal import show, waiting
     from calibrant.recalibration import recalibrate
@@ -118,7 +130,7 @@ def _learnt(
         write_json(found.to_dict())
     else:
         show(*_parts(found))
-    return found.calibrator, data.columns.probs
+    return found, data.columns.probs
 
 
 def _saved(path: str) -> Calibrator | ProbabilityMap:
@@ -132,7 +144,7 @@ def _check_mends(request: Request, target: Path | None, keep: Path | None) -> No
     if target is None:
         raise CalibrantError("--using needs --out, the table to write")
     if keep is not None:
-        raise CalibrantError("--using learns nothing, so there is nothing to --save")
+        raise CalibrantError("--using learns nothing, so there is nothing to --save or --report")
     if len(request.wanted.probs) != 1:
         raise CalibrantError("--using needs --prob, the one column to mend")
 

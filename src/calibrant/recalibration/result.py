@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from calibrant.arrays import FloatArray
 from calibrant.assessment.result import Assessment
+from calibrant.files import write_atomically
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.trial import Candidate
 from calibrant.results import Result, frame
@@ -76,6 +78,21 @@ class Recalibration(Result):
         """Return a pandas table with one row a method."""
         names = [field.name for field in fields(Candidate)]
         return frame({name: [getattr(one, name) for one in self.candidates] for name in names})
+
+    def to_html(
+        self, path: str | os.PathLike[str] | None = None, *, title: str = "Recalibration"
+    ) -> str:
+        """Return a page with the assessments before and after, and write it if `path` is given.
+
+        As :meth:`calibrant.Assessment.to_html`. Where nothing helps, only the first is shown.
+        """
+        from calibrant.report.page import page
+
+        both = {"as given": self.before, f"{self.method}, held out": self.after}
+        text = page(both if self.helps else self.before, title=title)
+        if path is not None:
+            write_atomically(path, text.encode())
+        return text
 
     def __repr__(self) -> str:
         width = max(len(one.method) for one in self.candidates)
