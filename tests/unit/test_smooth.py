@@ -144,7 +144,7 @@ def test_silverman_with_ties_weights_and_constants():
 @pytest.mark.parametrize("method", ["smooth", "density", "binned", "isotonic"])
 def test_curves_are_increasing_probabilities(method):
     y, p = datasets.load_flares("DAFFS")
-    curve = cb.reliability_curve(y, p, method=method)
+    curve = cb.reliability_curve(y, p, method=method, band=None)
     assert np.all(np.diff(curve.x) > 0)
     known = curve.y[~np.isnan(curve.y)]
     assert np.all((known >= 0) & (known <= 1))

@@ -1,11 +1,12 @@
 """Bands around isotonic curves.
 
-Confidence. If the chance of an event does not fall as scores grow, its mean over any span of rows
-bounds it from above at every score up to the span, and from below at every score from the span on.
-So do the limits of that mean which hold with high probability. Taken over spans of many lengths
-with their tails shared out, they make a band that holds for every non-decreasing chance at every
-n, as of Dimitriadis, Dümbgen, Henzi, Puke and Ziegel (2023). They look at all spans; spans of 1, 2,
-4, ... cells that start at every quarter of their length say as much and, being fewer, leave each
+Confidence. If the chance of an event does not fall as scores grow, no row of a span has less of it
+than any score up to the span. So many events or fewer are then no likelier than if all of its rows
+had that score's chance, and the upper limit that they set holds for that score as well; likewise
+the lower limit for every score from the span on. Taken over spans of many lengths with the tail
+shared out among them, such limits make a band that holds for every non-decreasing chance at every
+n (Dimitriadis, Dümbgen, Henzi, Puke and Ziegel, 2023). There all spans are looked at; spans of 1,
+2, 4, ... cells that start at every quarter of their length say as much and, being fewer, leave each
 other more of the tail. At a single score only spans that start or end there count.
 
 Consistency. Outcomes are drawn as predicted, and the curves made of them counted.

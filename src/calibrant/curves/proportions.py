@@ -1,7 +1,7 @@
-"""How far a share of events may lie from its expectation: limits of shares, by Clopper and Pearson.
+"""How far a share of events may lie from their chance: limits by Clopper and Pearson (1934).
 
-With x events in n rows, n of them worth counting and neither necessarily whole, the limits of the
-chance of an event are the beta quantiles
+With x events in n rows, neither necessarily whole, the limits of the chance of an event are the
+beta quantiles
 
     lower = B(tail; x, n - x + 1),    upper = B(1 - tail; x + 1, n - x)
 
@@ -51,7 +51,7 @@ def greatest_share(chance: FloatArray, rows: FloatArray, tail: FloatArray) -> Fl
         # The least number stands for no events, which are as many or more with certainty.
         is_likely = betainc(np.maximum(middle, 1e-300), n - middle + 1, chance) > tail
         low, high = np.where(is_likely, middle, low), np.where(is_likely, high, middle)
-    return np.where(finite, high / n, chance)
+    return np.maximum(np.where(finite, high / n, chance), chance)
 
 
 def least_share(chance: FloatArray, rows: FloatArray, tail: FloatArray) -> FloatArray:

@@ -27,13 +27,7 @@ from calibrant.multiclass import one_problem
 from calibrant.randomness import Generator
 from calibrant.results import Curve
 
-__all__ = [
-    "BinnedCurve",
-    "SmoothCurve",
-    "isotonic_curve",
-    "local_calibration_error",
-    "reliability_curve",
-]
+__all__ = ["local_calibration_error", "reliability_curve"]
 
 
 def reliability_curve(
@@ -96,8 +90,8 @@ def reliability_curve(
     Returns
     -------
     Curve
-        x, y, density, lower and upper; all but the first and the density are nan where there are
-        next to no scores.
+        x, y, density, lower and upper; y, lower and upper are nan where there are next to no
+        scores.
 
     Notes
     -----
@@ -120,12 +114,14 @@ def reliability_curve(
     those of the shares in spans of rows above, or below, a score. At single scores it is wider
     than it need be.
 
-    Proved, for 0/1 outcomes of equal weight: "binned" and "isotonic" confidence bands hold at least
-    as often as `level` says. Measured in ten populations at n from 200 to 10 000: whole smooth
-    curves are held at least as often as `level` says, to within what 400 samples show.
+    Proved, for 0/1 outcomes of independent rows of equal weight: confidence bands of uniform bins,
+    and of isotonic curves where chances do not fall, hold at least as often as `level` says.
+    Measured at level 0.95 in ten populations, n = 200, 1000 and 10 000, 300 samples each: whole
+    smooth curves were held 94 to 98% of the time, single points of them 94 to 99%.
 
-    Soft labels have noise that only their residuals tell. Cost: one pass over the rows (one sort
-    for "isotonic"), then the same work for any n.
+    Soft labels have noise that only their residuals tell; a sketch takes them for the chances of
+    drawn ones, which makes bands wider. Clusters should be some tens. Cost: one pass over the rows
+    (one sort for "isotonic"), then the same work for any n.
 
     References
     ----------
@@ -210,7 +206,7 @@ def local_calibration_error(
     References
     ----------
     Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), Definition 6 and
-    section 3.3.
+    section 4.4.
 
     Examples
     --------
