@@ -60,10 +60,14 @@ class Model:
         """The reliability curves by method."""
         return {curve.method: curve for curve in self.assessment.curves}
 
-    def bin_of(self, scores: FloatArray) -> list[int]:
-        """Return which bin of the table each score lies in."""
-        inner = self.assessment.bins.edges[1:-1]
-        return [int(k) for k in np.searchsorted(inner, scores, side="right")]
+    def bins_of(self, curve: Curve) -> IntArray:
+        """Return the bin of the table that each point of a curve lies in."""
+        bins = self.assessment.bins
+        if curve.method == "binned":
+            # Its points are the bins that hold rows. The mean of scores on an edge may be rounded
+            # to beyond it.
+            return np.flatnonzero(bins.n)
+        return np.searchsorted(bins.edges[1:-1], curve.x, side="right")
 
     def in_bin(self, k: int) -> str:
         """Return how many rows a bin holds, in words."""

@@ -80,7 +80,7 @@ def point_words(model: Model, curve: Curve) -> list[list[str]]:
     """Return what is said of each point: score, outcome, interval and rows."""
     level = percent(curve.level)
     said = []
-    places = zip(curve.x, curve.y, curve.lower, curve.upper, model.bin_of(curve.x), strict=True)
+    places = zip(curve.x, curve.y, curve.lower, curve.upper, model.bins_of(curve), strict=True)
     for x, y, lower, upper, k in places:
         words = [f"{model.score} {figures(x).text}", f"{model.outcome} {figures(y).text}"]
         if np.isfinite(lower) and np.isfinite(upper):

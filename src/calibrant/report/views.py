@@ -105,7 +105,7 @@ def _curve_points(model: Model, method: str) -> PointTable:
     curve = drawn(model, method)
     known = np.flatnonzero(np.isfinite(curve.y))
     told = known[spread(len(known), _TOLD_POINTS)]
-    n = model.assessment.bins.n[model.bin_of(curve.x[told])]
+    n = model.assessment.bins.n[model.bins_of(curve)[told]]
     rows = tuple(
         (*(figures(v) for v in values), count(rows))
         for *values, rows in zip(

@@ -26,7 +26,7 @@ def test_lines_go_through_the_curve(model, method):
     assert line["x"] == curve.x.tolist()
     assert all(y is None or y == known for y, known in zip(line["y"], curve.y, strict=True))
     k = len(curve.x) // 2
-    rows = model.in_bin(model.bin_of(curve.x[k : k + 1])[0])
+    rows = model.in_bin(model.bins_of(curve)[k])
     assert line["text"][k] == f"score {curve.x[k]:.4g}<br>observed {curve.y[k]:.4g}<br>{rows}"
 
 

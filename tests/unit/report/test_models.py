@@ -57,9 +57,11 @@ def test_points_have_six_digits_and_bins_all(found):
     assert model.assessment.estimates is found.estimates
 
 
-def test_a_model_knows_which_bin_a_score_is_in(model):
-    bins = model.assessment.bins
-    np.testing.assert_array_equal(model.bin_of(np.array([0, 1 / 15, 0.999, 1])), [0, 1, 14, 14])
+def test_a_model_knows_which_bin_a_point_is_in(model):
+    bins, smooth = model.assessment.bins, model.curves["smooth"]
+    at = dict(zip(smooth.x.tolist(), model.bins_of(smooth).tolist(), strict=True))
+    assert (at[0], at[0.5], at[1]) == (0, 7, 14)
+    np.testing.assert_array_equal(model.bins_of(model.curves["binned"]), np.flatnonzero(bins.n))
     assert model.in_bin(3) == f"{bins.n[3]} rows in 0.2 to 0.267"
 
 
