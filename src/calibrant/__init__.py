@@ -123,7 +123,9 @@ _ROOMS = {
     "sources.sketching": ("sketch",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
-_SUBMODULES = ("datasets", "inference", "papers", "plot", "recalibration")
+_SUBMODULES = ("datasets", "inference", "papers", "plot")
+# These need more than calibrant does by itself, so that `from calibrant import *` leaves them out.
+_WITH_EXTRAS = ("recalibration", "report")
 
 __all__ = [
     "Assessment",
@@ -170,7 +172,6 @@ __all__ = [
     "mce",
     "papers",
     "plot",
-    "recalibration",
     "reliability_curve",
     "score_decomposition",
     "sketch",
@@ -185,7 +186,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _SUBMODULES:
+    if name in _SUBMODULES or name in _WITH_EXTRAS:
         return import_module(f"calibrant.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'calibrant' has no attribute {name!r}")

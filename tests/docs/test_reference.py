@@ -11,4 +11,5 @@ REFERENCE = Path(__file__).parents[2] / "docs" / "api.md"
 def test_reference_lists_exactly_the_public_names():
     listed = re.findall(r"^::: calibrant\.(\w+)$", REFERENCE.read_text(), re.MULTILINE)
     assert len(listed) == len(set(listed))
-    assert set(listed) == set(calibrant.__all__) - {"__version__"}
+    public = {*calibrant.__all__, *calibrant._WITH_EXTRAS} - {"__version__"}
+    assert set(listed) == public

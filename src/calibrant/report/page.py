@@ -89,14 +89,14 @@ def write_page(
     title: str = _TITLE,
     groups: GroupTable | None = None,
 ) -> None:
-    """Write :func:`page` to a file: whoever looks there finds the old file or all of the new one.
+    """Write what `page` returns to a file: whoever looks there finds the old file or all of the new one.
 
     Parameters
     ----------
     path
         Where to.
     assessments, title, groups
-        As in :func:`page`.
+        As in `page`.
     """
     write_atomically(path, page(assessments, title=title, groups=groups).encode())
 
