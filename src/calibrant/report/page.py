@@ -89,7 +89,7 @@ def write_page(
     title: str = _TITLE,
     groups: GroupTable | None = None,
 ) -> None:
-    """Write what `page` returns to a file: whoever looks there finds the old file or all of the new one.
+    """Write what `page` returns to a file, all of it or nothing: a file there before stays whole.
 
     Parameters
     ----------
