@@ -1,6 +1,7 @@
 """Paired differences straight from their definitions: one row, one draw and one bin at a time."""
 
 import math
+from statistics import NormalDist
 
 import numpy as np
 
@@ -101,28 +102,47 @@ def stretch(r, p, units):
     return math.sqrt(max(1.0, (p * (1 - p)).sum() / seen))
 
 
-def least_difference(a, b, norm, slope, least, level, kappa=1.25, against=2.0):
-    """Return the least that N(a) - N(b) may be, with the share of draws that reach it.
+def by_chance(a, b, norm, slope, least, tail, *, whose, kappa=1.25):
+    """Return by how much chance may have raised N(a) - N(b), draw by draw, in order.
 
-    `a` and `b` are pairs of an image and the images of its noise.
+    `a` and `b` are pairs of an image and the images of its noise. a was unlucky, or b lucky.
     """
     (h_a, e_a), (h_b, e_b) = a, b
-    luck = np.array([slope(h_a) @ draw for draw in e_a])
-    luck = luck / luck.std()
-    moved_a = h_a - against * np.mean([one * draw for one, draw in zip(luck, e_a, strict=True)], 0)
-    moved_b = h_b - against * np.mean([one * draw for one, draw in zip(luck, e_b, strict=True)], 0)
+    h, e, sign = (h_a, e_a, 1) if whose == "a" else (h_b, e_b, -1)
+    luck = np.array([slope(h) @ draw for draw in e])
+    luck = sign * luck / luck.std() * max(2.0, NormalDist().inv_cdf(1 - tail))
+    moved_a = h_a - np.mean([one * draw for one, draw in zip(luck, e_a, strict=True)], axis=0)
+    moved_b = h_b - np.mean([one * draw for one, draw in zip(luck, e_b, strict=True)], axis=0)
     best = least(moved_a, kappa * e_a.std(axis=0))
-    by_chance = sorted(
+    return sorted(
         norm(best + of_a) - norm(best) - norm(moved_b + of_b) + norm(moved_b)
         for of_a, of_b in zip(e_a, e_b, strict=True)
     )
-    seen = norm(h_a) - norm(h_b)
+
+
+def least_difference(a, b, norm, slope, least, level):
+    """Return the least that N(a) - N(b) may be, with the least tail at which that is above 0."""
+    found = [_least_difference(a, b, norm, slope, least, level, whose) for whose in ("a", "b")]
+    return min(low for low, _ in found), max(p for _, p in found)
+
+
+def _least_difference(a, b, norm, slope, least, level, whose):
+    seen = norm(a[0]) - norm(b[0])
+    tail = (1 - level) / 2
+    drawn = by_chance(a, b, norm, slope, least, tail, whose=whose)
     # One more draw would lie below the k-th of n with probability k / (n + 1).
-    place = (1 + level) / 2 * (len(by_chance) + 1) - 1
+    place = (1 - tail) * (len(drawn) + 1) - 1
     low = math.floor(place)
-    most = by_chance[low] + (place - low) * (by_chance[low + 1] - by_chance[low])
-    share = (1 + sum(value >= seen for value in by_chance)) / (1 + len(by_chance))
-    return seen - most, share
+    most = drawn[low] + (place - low) * (drawn[low + 1] - drawn[low])
+    p = 0.0
+    # Draws depend on the tail only where that is small.
+    for rank in range(1, len(drawn) + 2):
+        p = rank / (len(drawn) + 1)
+        if rank == 1 or p < 0.05:
+            drawn = by_chance(a, b, norm, slope, least, p * 0.999999, whose=whose)
+        if 1 + sum(value >= seen for value in drawn) <= rank:
+            break
+    return seen - most, p
 
 
 def holm_by_steps(p_values):

@@ -55,12 +55,12 @@ class TestKnownAnswers:
         # Each error is abs(mean residual): 0.4 and 0.2, both with the same noise, which cancels.
         y = np.repeat([1.0, 0.0], [700, 300])
         far, near = np.full(1000, 0.3), np.full(1000, 0.5)
-        pair = one_pair(y, {"far": far, "near": near}, measure=measure, **options)
+        pair = one_pair(y, {"far": far, "near": near}, measure=measure, n_resamples=199, **options)
         assert pair.difference == pytest.approx(0.2, abs=2e-3)
         assert pair.low == pytest.approx(0.2, abs=5e-3)
         assert pair.high == pytest.approx(0.2, abs=5e-3)
         assert pair.better == "near"
-        assert pair.p_value == pytest.approx(2 / 2001)
+        assert pair.p_value == pytest.approx(2 / 200)
 
     @every_error
     def test_opposite_errors_double_their_noise(self, measure, options):
@@ -69,7 +69,7 @@ class TestKnownAnswers:
         pair = one_pair(
             *(y, {"high": np.full(1000, 0.7), "low": np.full(1000, 0.3)}),
             measure=measure,
-            n_resamples=4000,
+            n_resamples=1000,
             **options,
         )
         half = 2 * Z * math.sqrt(0.25 / 1000)
@@ -81,7 +81,8 @@ class TestKnownAnswers:
     @every_measure
     def test_equal_predictions(self, measure, options):
         y, models = drawn()
-        pair = one_pair(y, {"a": models["bold"], "b": models["bold"]}, measure=measure, **options)
+        twice = {"a": models["bold"], "b": models["bold"]}
+        pair = one_pair(y, twice, measure=measure, n_resamples=99, **options)
         assert (pair.difference, pair.low, pair.high) == (0, 0, 0)
         assert (pair.p_value, pair.better) == (1, None)
 
@@ -220,8 +221,10 @@ class TestSameAnswers:
 
     def test_a_function_is_its_name(self):
         y, models = drawn(200)
-        by_name = compare(y, models, measure="ece", n_bins=5)
-        assert compare(y, models, measure=ece, n_bins=5) == by_name
+        by_name, by_function = (
+            compare(y, models, measure=one, n_bins=5, n_resamples=99) for one in ("ece", ece)
+        )
+        assert by_name == by_function
 
     @every_measure
     def test_rows_of_weight_zero_do_not_matter(self, measure, options):
@@ -235,9 +238,10 @@ class TestSameAnswers:
 
     @pytest.mark.parametrize("measure", ["smooth_ece", "ece", "brier_score"])
     def test_many_rows_are_bundled(self, measure):
-        y, models = drawn(6000)
-        rows = one_pair(y, models, measure=measure)
-        clusters = one_pair(y, models, measure=measure, groups=np.arange(6000))
+        y, models = drawn(3000)
+        given = {"measure": measure, "n_resamples": 1000}
+        rows = one_pair(y, models, **given)
+        clusters = one_pair(y, models, groups=np.arange(3000), **given)
         near = 0.15 * (rows.high - rows.low)
         assert clusters.low == pytest.approx(rows.low, abs=near)
         assert clusters.high == pytest.approx(rows.high, abs=near)
@@ -259,7 +263,8 @@ class TestSameAnswers:
         rng = np.random.default_rng(4)
         p = rng.uniform(0.2, 0.8, 2000)
         y = (rng.random(2000) < p).astype(float)
-        paired = one_pair(y, {"a": p + 0.19, "b": p + 0.15}, measure="ecce_r")
+        models = {"a": p + 0.19, "b": p + 0.15}
+        paired = one_pair(y, models, measure="ecce_r", n_resamples=199)
         assert paired.high - paired.low < 0.02
         assert paired.better == "b"
 
@@ -275,17 +280,18 @@ class TestSeveralClasses:
     @pytest.mark.parametrize("measure", ["smooth_ece", "ece", "ecce_r"])
     def test_confidence_has_outcomes_of_its_own(self, measure):
         y, a, b = self.given()
-        found = compare(y, {"a": a, "b": b}, measure=measure)
+        given = {"measure": measure, "n_resamples": 199}
+        found = compare(y, {"a": a, "b": b}, **given)
         for name, p in (("a", a), ("b", b)):
-            alone = estimate(measure, p.argmax(axis=1) == y, p.max(axis=1), n_resamples=2000)
+            alone = estimate(measure, p.argmax(axis=1) == y, p.max(axis=1), n_resamples=199)
             assert found[name].estimate == alone
-        assert found == compare(y, {"a": a, "b": b}, measure=measure, multiclass="confidence")
+        assert found == compare(y, {"a": a, "b": b}, multiclass="confidence", **given)
         assert found.pairs[0].better == "a"
 
     def test_one_class(self):
         y, a, b = self.given()
-        one = compare(y, {"a": a, "b": b}, multiclass=2)
-        assert one == compare(y == 2, {"a": a[:, 2], "b": b[:, 2]})
+        one = compare(y, {"a": a, "b": b}, multiclass=2, n_resamples=99)
+        assert one == compare(y == 2, {"a": a[:, 2], "b": b[:, 2]}, n_resamples=99)
 
     def test_full_scores(self):
         y, a, b = self.given()
@@ -303,41 +309,40 @@ class TestSeveralClasses:
                 compare(y, {"a": a, "b": b}, measure=measure, multiclass="classwise")
 
 
-class TestRanks:
-    def given(self):
-        rows = simulate("perfect", 4000, rng=2)
-        p = rows.y_prob
-        return rows.y_true, {
-            "far": np.clip(p + 0.3, 0, 1),
-            "fine": p,
-            "near": np.clip(p + 0.1, 0, 1),
-            "like fine": np.clip(p + 0.001, 0, 1),
-        }
+@pytest.fixture(scope="module")
+def found():
+    """Return a comparison of four models, two of which are hardly different."""
+    rows = simulate("perfect", 4000, rng=2)
+    models = {
+        "far": np.clip(rows.y_prob + 0.3, 0, 1),
+        "fine": rows.y_prob,
+        "near": np.clip(rows.y_prob + 0.1, 0, 1),
+        "like fine": np.clip(rows.y_prob + 0.001, 0, 1),
+    }
+    return compare(rows.y_true, models, n_resamples=400)
 
-    def test_rank_is_one_more_than_the_number_of_better_models(self):
-        found = compare(*self.given())
+
+class TestRanks:
+    def test_rank_is_one_more_than_the_number_of_better_models(self, found):
         ranks = {model.name: model.rank for model in found.models}
         assert ranks == {"fine": 1, "like fine": 1, "near": 3, "far": 4}
         assert len(found.pairs) == 6
         assert found.pair("far", "near").better == "near"
         assert found.pair("fine", "like fine").better is None
 
-    def test_holm(self):
-        found = compare(*self.given())
+    def test_holm(self, found):
         p = sorted(pair.p_value for pair in found.pairs)
         adjusted = sorted(pair.p_adjusted for pair in found.pairs)
         assert adjusted[0] == pytest.approx(6 * p[0])
         assert adjusted[-1] == pytest.approx(max(adjusted[-2], p[-1]))
 
-    def test_turned(self):
-        found = compare(*self.given())
+    def test_turned(self, found):
         there, back = found.pair("far", "near"), found.pair("near", "far")
         assert (back.low, back.high) == (-there.high, -there.low)
         assert back.difference == -there.difference
         assert (back.a, back.b, back.better) == ("near", "far", "near")
 
-    def test_unknown_names(self):
-        found = compare(*self.given(), n_resamples=300)
+    def test_unknown_names(self, found):
         with pytest.raises(CalibrantError, match="no model 'gone' here; there are: 'fine'"):
             found["gone"]
         with pytest.raises(CalibrantError, match="not compared with itself"):
@@ -347,7 +352,7 @@ class TestRanks:
 class TestResult:
     def test_print(self):
         y, models = drawn()
-        lines = repr(compare(y, models, measure="ece")).splitlines()
+        lines = repr(compare(y, models, measure="ece", n_resamples=99)).splitlines()
         assert lines[0] == "ece of 2 models, n = 400; less is better"
         assert lines[2].split() == ["rank", "model", "value", "corrected", "95%", "interval"]
         assert lines[3].split()[:2] == ["1", "good"]
@@ -358,7 +363,7 @@ class TestResult:
 
     def test_dictionary(self):
         y, models = drawn()
-        found = compare(y, models)
+        found = compare(y, models, n_resamples=99)
         plain = found.to_dict()
         assert plain["measure"] == "smooth_ece"
         assert [model["name"] for model in plain["models"]] == [m.name for m in found.models]
@@ -368,7 +373,7 @@ class TestResult:
     def test_frame(self):
         pytest.importorskip("pandas")
         y, models = drawn()
-        table = compare(y, models | {"flat": np.full(400, 0.5)}).to_frame()
+        table = compare(y, models | {"flat": np.full(400, 0.5)}, n_resamples=150).to_frame()
         assert table["a"].tolist() == ["good", "good", "bold"]
         assert table["b"].tolist() == ["bold", "flat", "flat"]
         assert {"difference", "low", "high", "p_value", "p_adjusted"} <= set(table.columns)
@@ -376,7 +381,7 @@ class TestResult:
     def test_frozen(self):
         y, models = drawn()
         with pytest.raises(dataclasses.FrozenInstanceError):
-            compare(y, models).level = 0.5
+            compare(y, models, n_resamples=99).level = 0.5
 
 
 class TestRefused:

@@ -13,13 +13,16 @@ wrong, and says of equally good models that they differ in 10 to 16% of samples,
 lower end of the interval for delta asks how large D may be by chance in a population that speaks
 against a being worse than b. Three things do.
 
-Luck may have made a look worse. Noise is taken to have moved a's error by AGAINST of its standard
-deviations, s being the linear function that attains its norm: images are moved back by
+Luck may have made a look worse, or b better. Noise is taken to have raised a's error by AGAINST of
+its standard deviations, or lowered b's by as much, whichever speaks more against: with s the linear
+function that attains the norm of a's image, images are moved back by
 
     AGAINST cov(e, <s, e_a>) / sd <s, e_a>,
 
-b's image along with a's, through the rows they share. This matters where the two err in opposite
-ways, so that what makes one look worse makes the other look better.
+b's along with a's, through the rows they share; and likewise for b. This matters where the two err
+in opposite ways, so that what makes one look worse makes the other look better, and where what was
+clear of noise no longer is. For tails of less than 2.3%, whose normal quantile is beyond AGAINST,
+that takes its place.
 
 a may be calibrated wherever it does not clearly err: g has the least norm among images within
 KAPPA standard deviations of a's (the same KAPPA as for a single error). Noise adds most to it.
@@ -27,8 +30,9 @@ KAPPA standard deviations of a's (the same KAPPA as for a single error). Noise a
 b is what it seems, after moving; on average its image lies further from 0 than the population's,
 which makes noise add less to it.
 
-With u_a, u_b the images after moving, low = D - Q_{1-tail}[x_a(g) - x_b(u_b)]. Where both images
-stand clear of the noise, this is the interval of the paired, linear part of the noise alone.
+With u_a, u_b the images after moving, and g that of u_a, low = D - Q_{1-tail}[x_a(g) - x_b(u_b)].
+Where both images stand clear of the noise, this is the interval of the paired, linear part of the
+noise alone. The P-value is the least tail for which low is above 0.
 
 At last, a is not worse than b unless a is refuted as perfectly calibrated, at the same tail: errors
 are at least 0, so delta > 0 says that a's is not 0. Whatever else is approximate, of two perfectly
@@ -40,14 +44,15 @@ abs(T - theta) <= abs(N_s(h) - N_s(h0)) at the larger of the two scales.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
+from scipy.special import ndtr, ndtri
 
 from calibrant.arrays import FloatArray
-from calibrant.inference.intervals.roots import quantile
+from calibrant.inference.intervals.roots import crossing, quantile
 from calibrant.inference.intervals.shapes import shifted_norms
 from calibrant.inference.intervals.uniform import KAPPA
 from calibrant.inference.intervals.views import View
@@ -122,7 +127,7 @@ class NoisyError:
 
     def without(self, luck: FloatArray) -> FloatArray:
         """Return the image as it was before luck, of some model, made it what it is."""
-        return self.view.observed - _AGAINST * (luck @ self.images) / len(luck)
+        return self.view.observed - (luck @ self.images) / len(self.images)
 
     def added_to(self, image: FloatArray) -> FloatArray:
         """Return what noise adds to the error of a population with this image."""
@@ -153,21 +158,40 @@ def drawn_together(
 
 def difference(a: NoisyError, b: NoisyError, level: float) -> Difference:
     """Return what may be said of a's error minus b's."""
-    low, p_more = _least(a, b, level)
-    least_other_way, p_less = _least(b, a, level)
-    return Difference(max(low, -1.0), min(-least_other_way, 1.0), p_more, p_less)
-
-
-def _least(a: NoisyError, b: NoisyError, level: float) -> tuple[float, float]:
-    """Return the least that a's error minus b's may be, and the P-value of its being 0 or less."""
     tail = (1 - level) / 2
-    seen = a.view.value - b.view.value
-    best = a.view.shape.least(a.without(a.luck), KAPPA * a.spread)
-    by_chance = a.added_to(best) - b.added_to(b.without(a.luck))
-    low = seen - quantile(by_chance, 1 - tail)
-    if a.p_calibrated > tail:
-        low = min(low, 0.0)
-    return low, max(_share(by_chance, seen), a.p_calibrated)
+    low, high = _least(a, b, tail), -_least(b, a, tail)
+    return Difference(max(low, -1.0), min(high, 1.0), _p_more(a, b), _p_more(b, a))
+
+
+def _least(a: NoisyError, b: NoisyError, tail: float) -> float:
+    """Return the least that a's error minus b's may be."""
+    most = max(quantile(drawn, 1 - tail) for drawn in _by_chance(a, b, tail))
+    low = a.view.value - b.view.value - most
+    return low if a.p_calibrated <= tail else min(low, 0.0)
+
+
+def _p_more(a: NoisyError, b: NoisyError) -> float:
+    """Return the P-value of a's error being no more than b's."""
+    seen, usual = a.view.value - b.view.value, float(ndtr(-_AGAINST))
+
+    def spare(tail: float) -> float:
+        return tail - max(_share(drawn, seen) for drawn in _by_chance(a, b, tail))
+
+    p = usual - spare(usual)
+    if p < usual:
+        p = crossing(spare, p, usual, 0.5 / len(a.images))
+    return max(p, a.p_calibrated)
+
+
+def _by_chance(a: NoisyError, b: NoisyError, tail: float) -> Iterator[FloatArray]:
+    """Yield by how much chance may have raised a's error minus b's, drawn many times.
+
+    Once in the population where a was unlucky, once in that where b was lucky.
+    """
+    against = max(_AGAINST, float(-ndtri(tail)))
+    for luck in (against * a.luck, -against * b.luck):
+        best = a.view.shape.least(a.without(luck), KAPPA * a.spread)
+        yield a.added_to(best) - b.added_to(b.without(luck))
 
 
 def _share(drawn: FloatArray, seen: float) -> float:
