@@ -4,6 +4,7 @@ from importlib.util import find_spec
 
 # Rooms around a library cannot be imported without it.
 _NEEDS = {
+    "src/calibrant/compiled/kernels.py": "numba",
     "src/calibrant/integrations/torch/*": "torchmetrics",
     "src/calibrant/integrations/sklearn/*": "sklearn",
     "src/calibrant/recalibration/*": "sklearn",

@@ -6,11 +6,13 @@ import subprocess
 import sys
 import tracemalloc
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 import numpy as np
 from compare import Ratio, ratio
 
 import calibrant as cb
+from calibrant.compiled import passes
 
 
 def data(n: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray]:
@@ -120,26 +122,41 @@ def distance() -> Iterator[Ratio]:
 
 
 def sketches() -> Iterator[Ratio]:
-    """Compare Sketch.update, in numpy and compiled, with summing, and merging with adding."""
-    from calibrant.sketches import compiled
-
+    """Compare Sketch.update with summing, and merging with adding."""
     y, p = data(10**7)
 
     def update() -> cb.Sketch:
         return cb.Sketch().update(y, p)
 
-    at_hand, compiled.is_worth_while = compiled.is_worth_while, lambda *_: False
-    try:
-        yield ratio("Sketch.update, numpy, n = 1e+07", update, "summing both arrays", summing(y, p))
-    finally:
-        compiled.is_worth_while = at_hand
-    update()
-    yield ratio("Sketch.update, compiled, n = 1e+07", update, "summing both arrays", summing(y, p))
+    yield ratio("Sketch.update, n = 1e+07", update, "summing both arrays", summing(y, p))
     many = [cb.Sketch().update(y[i::1000], p[i::1000]) for i in range(100)]
     tables = [one.table.moments for one in many]
     yield ratio(
         "sum of 100 sketches", lambda: sum(many), "adding their tables", lambda: sum(tables)
     )
+
+
+def compiled() -> Iterator[Ratio]:
+    """Compare with summing what numba compiles, once it has."""
+    y, p = data(10**7)
+    tasks: dict[str, Callable[[], object]] = {
+        "ece": lambda: cb.ece(y, p),
+        "smooth_ece": lambda: cb.smooth_ece(y, p),
+        "Sketch.update": lambda: cb.Sketch().update(y, p),
+    }
+    for name, ours in tasks.items():
+        task = f"{name}, compiled, n = 1e+07"
+        yield ratio(task, ours, "summing both arrays", summing(y, p))
+
+
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """Leave compiled code aside for a while."""
+    at_hand, passes.is_worth_while = passes.is_worth_while, lambda *_: False
+    try:
+        yield
+    finally:
+        passes.is_worth_while = at_hand
 
 
 def memory() -> str:
@@ -156,10 +173,13 @@ def memory() -> str:
 def main() -> None:
     """Run everything and print one line a comparison."""
     groups = (import_time, binned, classwise, smooth, cumulative, logit_smoothed, distance)
-    for group in (*groups, sketches):
-        for line in group():
-            print(line, flush=True)
-    print(memory())
+    with numpy_alone():
+        for group in (*groups, sketches):
+            for line in group():
+                print(line, flush=True)
+        print(memory())
+    for line in compiled():
+        print(line, flush=True)
 
 
 if __name__ == "__main__":

@@ -14,6 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.arrays import AnyArray, is_real
+from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
 
 # A softmax in float32 can end a few units in the last place above 1 (or, after 1 - p, below 0).
@@ -203,6 +204,8 @@ def two_labels_sentence(labels: npt.ArrayLike, name: str) -> str:
 
 def _extremes(array: AnyArray) -> tuple[Any, Any]:
     """Return the least and the greatest number; nan if there is any."""
+    if passes.is_worth_while(array):
+        return passes.extremes(array)
     if len(array) <= _BLOCK_ROWS:
         return array.min(), array.max()
     # A block at a time, long arrays are fetched from memory once instead of twice.
@@ -214,7 +217,9 @@ def _extremes(array: AnyArray) -> tuple[Any, Any]:
 
 def all_zero_or_one(values: AnyArray) -> bool:
     """Tell whether there is nothing but 0 and 1."""
-    return bool(np.all((values == 0) | (values == 1)))
+    expected = values == 0
+    expected |= values == 1
+    return bool(expected.all())
 
 
 def check_finite(array: AnyArray, name: str) -> None:

@@ -49,10 +49,12 @@ _LEAST_POINTS = 64
 # below FINEST_SCALE are out of reach.
 MOST_CELLS = 1 << 21
 FINEST_SCALE = 16 / MOST_CELLS
-# (above so many rows, order of moments, cells per scale, as long as there are no more cells than
-# this): the error is below 1e-9 for scores at the edges of cells, where it is greatest, and near
-# 1e-12 for scores spread over cells. The last one is for cells that fit into the cache.
-_RESOLUTIONS = ((0, 6, 8, MOST_CELLS), (20_000, 4, 16, MOST_CELLS), (500_000, 2, 320, 1 << 15))
+# Cells per scale that moments up to an order ask for: the error is below 1e-9 for scores at the
+# edges of cells, where it is greatest, and near 1e-12 for scores spread over cells.
+_CELLS_PER_SCALE = {2: 320, 4: 16, 6: 8}
+# (above so many rows, order of moments, as long as there are no more cells than this): many cells
+# are slow to fill once they are too many for the cache.
+_ORDERS = ((0, 6, MOST_CELLS), (20_000, 4, MOST_CELLS), (500_000, 2, 1 << 15))
 _SHORT = 4096
 
 
@@ -69,11 +71,16 @@ def resolution(n_rows: int, scale: float) -> tuple[int, int]:
     actual error is far below the bound in the module's docstring.
     """
     # The order of moments falls as rows grow in number, as long as there is room for the cells.
-    for most_rows, order, cells_per_scale, most_cells in reversed(_RESOLUTIONS):
-        n_cells = _good_size(max(cells_per_scale / scale, 64))
+    for most_rows, order, most_cells in reversed(_ORDERS):
+        n_cells = cells_for(order, scale)
         if n_rows > most_rows and n_cells <= most_cells:
             return n_cells, order
     return min(n_cells, MOST_CELLS), order
+
+
+def cells_for(order: int, scale: float) -> int:
+    """Return how many cells with moments up to an order resolve a scale."""
+    return _good_size(max(_CELLS_PER_SCALE[order] / scale, 64))
 
 
 def spectrum(x: FloatArray, values_at_x: Sequence[FloatArray], scale: float) -> FloatArray:

@@ -101,7 +101,7 @@ class ClassTable:
         whole = self.confidence()
         order = np.argsort(predicted, kind="stable")
         cuts = np.flatnonzero(np.diff(predicted[order])) + 1
-        samples = [_rows(whole, rows) for rows in np.split(order, cuts)]
+        samples = [whole.rows(rows) for rows in np.split(order, cuts)]
         shares = np.array([sample.weight for sample in samples]) / whole.weight
         return Reduction(shares, lambda: iter(samples))
 
@@ -302,11 +302,6 @@ def _checked_soft(y: AnyArray, n_classes: int) -> AnyArray:
     checks.check_probabilities(y, "y_true")
     checks.check_row_sums(y, "y_true")
     return y
-
-
-def _rows(sample: Sample, rows: Index) -> Sample:
-    w = None if sample.w is None else sample.w[rows]
-    return Sample(sample.y[rows], sample.p[rows], w, sample.lowest)
 
 
 def _pick(table: AnyArray, column: Index) -> AnyArray:

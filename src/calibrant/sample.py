@@ -16,11 +16,13 @@ import numpy as np
 
 from calibrant import checks, cosine, pooling
 from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.binning import UniformBins
+from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
 from calibrant.lines import Line, Quantity, line_of_rows
 from calibrant.logits import logit
-from calibrant.problem import Assignment, Atoms, Block
+from calibrant.problem import Assignment, Atoms, Block, Index
 
 # Small enough for a block and its temporaries to stay in cache. Larger temporaries are fresh
 # memory, page faults and all, until the allocator has seen enough of them to keep them: only long
@@ -136,8 +138,18 @@ class Sample:
         w = np.ones(self.n) if self.w is None else _float64(self.w)
         return _float64(self.p), _float64(self.y), w
 
+    def rows(self, which: slice | Index) -> Sample:
+        """Return the sample of some of the rows."""
+        w = None if self.w is None else self.w[which]
+        return Sample(self.y[which], self.p[which], w, self.lowest)
+
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         """Return one row of sums over bins for each quantity."""
+        is_uniform = isinstance(assignment, UniformBins) and assignment.closed == "left"
+        if is_uniform and self._suits_compiled_passes:
+            rows, pred, true, residual = passes.bin_sums(self.p, self.y, assignment.n_bins)
+            found = {"rows": rows, "weight": rows, "pred": pred, "true": true, "residual": residual}
+            return np.array([found[quantity] for quantity in quantities])
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
         n_lanes = _LANES if self.n > _SHORT_BLOCK_ROWS else 1
@@ -153,13 +165,21 @@ class Sample:
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
-        n_cells, order = cosine.resolution(self.n, scale)
-        blocks = (
-            (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-            for p, y, w in self.blocks()
-        )
-        moments = cosine.gather(blocks, len(quantities), n_cells, order)
+        if quantities == ("residual",) and self._suits_compiled_passes:
+            n_cells = cosine.cells_for(passes.ORDER, scale)
+            moments = passes.residual_moments(self.p, self.y, n_cells)[None]
+        else:
+            n_cells, order = cosine.resolution(self.n, scale)
+            blocks = (
+                (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
+                for p, y, w in self.blocks()
+            )
+            moments = cosine.gather(blocks, len(quantities), n_cells, order)
         return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))
+
+    @property
+    def _suits_compiled_passes(self) -> bool:
+        return self.w is None and passes.is_worth_while(self.p, self.y)
 
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with room for noise of scale `tails` around them."""

@@ -1,24 +1,22 @@
-"""The compiled pass against the pass in numpy."""
+"""Rows counted by the compiled pass against those counted by numpy."""
 
 from __future__ import annotations
-
-import sys
 
 import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
-from calibrant.sketches import compiled
 
 pytest.importorskip("numba")
 
 
 @pytest.fixture
 def always_compiled(monkeypatch):
-    monkeypatch.setattr(compiled, "_WORTH_CALLING", 1)
-    monkeypatch.setattr(compiled, "_WORTH_LOADING", 1)
-    monkeypatch.setattr(compiled, "_LEAST_SHARE", 100)
+    monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
+    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
+    monkeypatch.setattr(passes, "_LEAST_SHARE", 100)
 
 
 def in_numpy(y, p, n_cells=50_400):
@@ -45,16 +43,16 @@ def test_same_as_numpy(kind, p_dtype, y_dtype, monkeypatch):
     y, p = some_rows(kind)
     y, p = y.astype(y_dtype), p.astype(p_dtype)
     expected = in_numpy(y, p)
-    monkeypatch.setattr(compiled, "_WORTH_CALLING", 1)
-    monkeypatch.setattr(compiled, "_WORTH_LOADING", 1)
+    monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
+    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
     counted = []
-    count = compiled.count
+    count = passes.count
 
     def counting(*rows):
         counted.append(count(*rows))
         return counted[-1]
 
-    monkeypatch.setattr(compiled, "count", counting)
+    monkeypatch.setattr(passes, "count", counting)
     assert cb.Sketch().update(y, p).allclose(expected)
     assert counted[0] is not None
 
@@ -95,30 +93,3 @@ def test_labels_that_are_not_0_or_1():
     unknown[7] = np.nan
     with pytest.raises(CalibrantError):
         cb.Sketch().update(unknown, p)
-
-
-def test_small_data_never_load_numba(monkeypatch):
-    y, p = some_rows("continuous", 1 << 16)
-    assert compiled.is_worth_while(cb.Sketch().cells, y, p)
-    assert not compiled.is_worth_while(cb.Sketch(scale="logit").cells, y, p)
-    assert not compiled.is_worth_while(cb.Sketch().cells, y[:3000], p[:3000])
-    monkeypatch.delitem(sys.modules, "numba")
-    assert not compiled.is_worth_while(cb.Sketch().cells, y, p)
-
-
-def test_nowhere_to_keep_compiled_code(monkeypatch):
-    import numba
-
-    real = numba.njit
-
-    def without_cache(*, cache=False, **options):
-        if cache:
-            raise RuntimeError("cannot cache function")
-        return real(**options)
-
-    monkeypatch.setattr(numba, "njit", without_cache)
-    compiled._kernel.cache_clear()
-    sums = np.zeros(80)
-    assert compiled._kernel()(np.array([0.5]), np.array([1.0]), 10, sums)
-    assert sums[44:48].tolist() == [1, -0.5, 0.25, 0]
-    compiled._kernel.cache_clear()

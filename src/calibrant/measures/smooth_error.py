@@ -78,11 +78,13 @@ class Residuals:
         """
         if self.finest > 1:
             raise CalibrantError(self._too_wide())
-        noise = min(0.25, _NOISE_SCALE * self.n ** (-1 / 3))
+        noise = _usual_noise(self.n)
         lowest = max(noise, self.finest)
         if self.part is not None:
-            # Fewer rows are noisier, up to three times for one in thirty.
-            lowest = max(lowest, self.part().fixed_point() / _REFINEMENT)
+            # Fewer rows are noisier: what is left without their noise, or a good deal less.
+            part = self.part()
+            seen = part.fixed_point()
+            lowest = max(lowest, seen / _REFINEMENT, seen - _REFINEMENT * _usual_noise(part.n))
         while True:
             a = self.spectrum(lowest / self.length)
             norm, rough = partial(self._norm, a), partial(self._norm, a, mean=rough_even_mean)
@@ -170,6 +172,11 @@ def _known_line(problem: Problem, transform: Increasing, tails: float) -> Line:
             "a sketch knows scores on one scale: 'probability' or 'logit', not a function of them"
         )
     return problem.logit_line(tails)
+
+
+def _usual_noise(n: int) -> float:
+    """Return a little less than smECE usually is for so many calibrated predictions."""
+    return min(0.25, _NOISE_SCALE * float(n) ** (-1 / 3))
 
 
 def _are_apart(place: FloatArray, bandwidth: float) -> bool:

@@ -24,6 +24,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.binning import UniformBins
+from calibrant.compiled.passes import NEAR_EDGE
 from calibrant.logits import logit, sigmoid
 
 Scale = Literal["probability", "logit"]
@@ -35,8 +36,6 @@ LOGIT_REACH = 20.0
 # The outer cells of the logit scale, counted from the first after the inner ones.
 AT_ZERO, BELOW, ABOVE, AT_ONE = range(4)
 N_OUTER = 4
-# p * N is rounded once: offsets this near to a half are looked at again.
-NEAR_EDGE = 0.5 - 1e-8
 
 
 class Cells(Protocol):

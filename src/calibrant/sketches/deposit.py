@@ -8,9 +8,9 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray, IntArray, as_array
+from calibrant.compiled import passes
 from calibrant.problem import Index
 from calibrant.sample import Sample
-from calibrant.sketches import compiled
 from calibrant.sketches.cells import Cells
 from calibrant.sketches.table import CellTable, Offsets
 
@@ -46,15 +46,20 @@ def add_rows(
 
 def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
     """Return counts and offsets of many rows, or None where they are few, or not all sound."""
-    if compiled.is_worth_while(cells, y, p):
-        return compiled.count(cells, y, p)
-    return _count(cells, y, p) if _are_long(y, p) else None
-
-
-def _are_long(y: AnyArray, p: AnyArray) -> bool:
-    """Tell whether these are many plain numbers, best checked and counted in one go."""
     is_plain = y.dtype.kind in "buif" and p.dtype.kind == "f" and y.shape == p.shape
-    return is_plain and p.ndim == 1 and len(p) >= _LONG
+    if not is_plain or p.ndim != 1:
+        return None
+    if cells.scale == "probability" and passes.is_worth_while(p, y):
+        return _count_compiled(cells, y, p)
+    return _count(cells, y, p) if len(p) >= _LONG else None
+
+
+def _count_compiled(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
+    found = passes.count(p, y, cells.n_cells)
+    if found is None:
+        return None
+    number, first, second = found
+    return number.astype(np.int64), first + 1j * second
 
 
 def _count(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
@@ -86,8 +91,7 @@ class Deposit:
         """Add rows of weight 1 and outcome 0 or 1."""
         cell, place, powers, share = self._locate(p)
         np.multiply(y, self._cells.size, out=share)
-        cell += share
-        np.copyto(place, cell, casting="unsafe")
+        np.add(cell, share, out=place, casting="unsafe")
         np.add.at(self._table.counts.reshape(-1), place, 1)
         np.add.at(self._table.offsets.reshape(-1), place, powers)
 

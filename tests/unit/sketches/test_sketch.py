@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.compiled import passes
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.sketches import compiled
 from tests.twins import sketch as twin
 
 
@@ -239,7 +239,7 @@ def test_repr():
 
 
 def test_long_columns_are_counted_on_trial(monkeypatch):
-    monkeypatch.setattr(compiled, "is_worth_while", lambda *_: False)
+    monkeypatch.setattr(passes, "is_worth_while", lambda *_: False)
     rng = np.random.default_rng(5)
     p = rng.random(70_000)
     y = (rng.random(70_000) < p).astype(float)

@@ -1,0 +1,1 @@
+"""Passes over long columns, compiled by numba where it is installed."""

@@ -1,0 +1,121 @@
+"""The compiled loops; importing this module imports numba.
+
+A stretch of rows at a time: what is the same for all rows is done in one loop that the processor
+does several rows at a time, and what differs in a loop of its own. Scores are known to lie in
+[0, 1], but where a loop says that it looks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from calibrant.compiled.passes import LANES, NEAR_EDGE, ORDER
+
+_STRETCH = 256
+
+
+def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    try:
+        kept: Callable[..., Any] = njit(cache=True, nogil=True)(function)
+    except RuntimeError:  # there is nowhere to keep the compiled code for the next process
+        kept = njit(nogil=True)(function)
+    return kept
+
+
+@_compiled
+def extremes(values: Any) -> tuple[float, float]:
+    """Return the least and the greatest value; nan if there is any."""
+    low, high, sound = np.inf, -np.inf, True
+    for value in values:
+        x = np.float64(value)
+        sound &= x == x
+        low, high = min(low, x), max(high, x)
+    return (low, high) if sound else (np.nan, np.nan)
+
+
+@_compiled
+def count(p: Any, y: Any, n_cells: int, sums: Any) -> bool:
+    """Add rows to (count, sum of d, sum of d^2, none) of each cell and outcome, if all are sound.
+
+    Sound are scores in [0, 1] with outcomes 0 and 1.
+    """
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    for start in range(0, len(p), _STRETCH):
+        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
+        sound: Any = True
+        for j in range(len(scores)):
+            x, outcome = scores[j], outcomes[j]
+            sound &= (x >= 0) & (x <= 1) & ((outcome == 0) | (outcome == 1))
+        if not sound:
+            return False
+        _locate(scores, n_cells, places, offsets)
+        for j in range(len(scores)):
+            places[j] = np.uint32(8) * places[j] + np.uint32(4) * np.uint32(outcomes[j])
+        for j in range(len(scores)):
+            place, offset = places[j], offsets[j]
+            sums[place] += 1
+            sums[place + np.uint32(1)] += offset
+            sums[place + np.uint32(2)] += offset * offset
+    return True
+
+
+@_compiled
+def gather(p: Any, y: Any, n_cells: int, sums: Any) -> None:
+    """Add rows to the sums of (y - p) d^q, q = 0..ORDER, of each cell."""
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    for start in range(0, len(p), _STRETCH):
+        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
+        _locate(scores, n_cells, places, offsets)
+        for j in range(len(scores)):
+            place, offset = np.uint32(8) * places[j], offsets[j]
+            value = np.float64(outcomes[j]) - np.float64(scores[j])
+            sums[place] += value
+            for q in range(1, ORDER + 1):
+                value *= offset
+                sums[place + np.uint32(q)] += value
+
+
+@_compiled
+def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> None:
+    """Add rows to the sums of 1, p, y and y - p of each bin, over several lanes in turn."""
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    for start in range(0, len(p), _STRETCH):
+        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
+        _locate(scores, n_bins, places, offsets)
+        for j in range(len(scores)):
+            place = np.uint32(4) * (np.uint32(j % LANES) * np.uint32(n_bins) + places[j])
+            score, outcome = np.float64(scores[j]), np.float64(outcomes[j])
+            sums[place] += 1
+            sums[place + np.uint32(1)] += score
+            sums[place + np.uint32(2)] += outcome
+            sums[place + np.uint32(3)] += outcome - score
+
+
+@_compiled
+def _locate(p: Any, n_cells: Any, cells: Any, offsets: Any) -> None:
+    """Write down the cell of each row, k/N <= p < (k+1)/N, and its offset from the centre."""
+    on_edge: Any = False
+    for i in range(len(p)):
+        x = np.float64(p[i]) * n_cells
+        k = np.int32(x)
+        offset = x - np.float64(k) - 0.5
+        on_edge |= abs(offset) > NEAR_EDGE
+        cells[i] = np.uint32(k)
+        offsets[i] = offset
+    if not on_edge:
+        return
+    for i in range(len(p)):
+        if abs(offsets[i]) > NEAR_EDGE:
+            x, k = np.float64(p[i]), np.int32(cells[i])
+            # So near to an edge the product may be on its wrong side.
+            if x < k / n_cells:
+                k -= 1
+            elif x >= (k + 1) / n_cells:
+                k += 1
+            k = min(k, n_cells - 1)
+            cells[i] = np.uint32(k)
+            offsets[i] = x * n_cells - k - 0.5

@@ -1,0 +1,117 @@
+"""Passes over long columns on every core, in code compiled by numba.
+
+Each core adds a stretch of rows to a table of its own; the tables are added up. Nothing here needs
+numba until a pass is taken.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any, TypeVar
+
+import numpy as np
+
+from calibrant.arrays import AnyArray, FloatArray
+
+_Result = TypeVar("_Result")
+
+# Below this many rows passes in numpy are as fast, or faster than loading the compiled code.
+_WORTH_CALLING = 1 << 15
+_WORTH_LOADING = 1 << 23
+# Enough rows to be worth a core of their own.
+_LEAST_SHARE = 1 << 18
+# Bytes for the tables of all cores.
+_MOST_SCRATCH = 1 << 26
+# p * N is rounded once: offsets this near to a half are looked at again.
+NEAR_EDGE = 0.5 - 1e-8
+# Neighbouring rows that share a bin add to it in turns, since an addition must wait for the one
+# before it to the same place.
+LANES = 4
+# Moments are kept up to this order.
+ORDER = 4
+# How many numbers are kept side by side for a cell, and for a bin.
+_CELL, _BIN = 8, 4
+
+
+def is_worth_while(*columns: AnyArray) -> bool:
+    """Tell whether compiled passes are at hand, suit these columns and would be faster."""
+    least = _WORTH_CALLING if "numba" in sys.modules else _WORTH_LOADING
+    return (
+        len(columns[0]) >= least
+        and all(_is_plain(column) for column in columns)
+        and find_spec("numba") is not None
+    )
+
+
+def _is_plain(column: AnyArray) -> bool:
+    """Tell whether a column holds numbers that compiled code reads."""
+    return column.ndim == 1 and column.dtype.isnative and column.dtype.char in "?bBhHiIlLqQfd"
+
+
+def extremes(column: AnyArray) -> tuple[float, float]:
+    """Return the least and the greatest number; nan if there is any."""
+    from calibrant.compiled import kernels
+
+    found = np.array(_on_every_core(lambda rows: kernels.extremes(column[rows]), len(column)))
+    return float(found[:, 0].min()), float(found[:, 1].max())
+
+
+def count(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray | None:
+    """Return counts, sums of d and of d^2, each by outcome and cell.
+
+    Return None where not every row is 0 or 1 with p in [0, 1].
+    """
+    from calibrant.compiled import kernels
+
+    table, are_sound = _added_up(kernels.count, p, y, n_cells, n_cells * _CELL)
+    return table.reshape(n_cells, 2, 4).T[:3] if all(are_sound) else None
+
+
+def residual_moments(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray:
+    """Return the sums of (y - p) d^q over each cell, one row a q = 0..ORDER."""
+    from calibrant.compiled import kernels
+
+    table, _ = _added_up(kernels.gather, p, y, n_cells, n_cells * _CELL)
+    return np.ascontiguousarray(table.reshape(n_cells, _CELL).T[: ORDER + 1])
+
+
+def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray:
+    """Return for each bin k/B <= p < (k+1)/B its rows and its sums of p, y and y - p."""
+    from calibrant.compiled import kernels
+
+    table, _ = _added_up(kernels.add_up, p, y, n_bins, LANES * n_bins * _BIN)
+    return np.asarray(table.reshape(LANES, n_bins, _BIN).sum(axis=0).T)
+
+
+def _added_up(
+    kernel: Callable[..., Any], p: AnyArray, y: AnyArray, n_cells: int, size: int
+) -> tuple[FloatArray, tuple[Any, ...]]:
+    """Return the sum of all cores' tables of a size, and what the kernel said on each."""
+
+    def run(rows: slice) -> tuple[FloatArray, Any]:
+        table = np.zeros(size)
+        return table, kernel(p[rows], y[rows], n_cells, table)
+
+    tables, said = zip(*_on_every_core(run, len(p), _MOST_SCRATCH // (8 * size)), strict=True)
+    return sum(tables[1:], tables[0]), said
+
+
+def _on_every_core(
+    work: Callable[[slice], _Result], n_rows: int, most: int = sys.maxsize
+) -> list[_Result]:
+    """Return what the work makes of stretches of rows, one a core, in order.
+
+    No more cores than numba may use, than the rows are worth, or than `most`.
+    """
+    from concurrent.futures import ThreadPoolExecutor
+
+    from numba import get_num_threads
+
+    n = max(1, min(get_num_threads(), n_rows // _LEAST_SHARE, most))
+    stretches = [slice(n_rows * i // n, n_rows * (i + 1) // n) for i in range(n)]
+    if n == 1:
+        return [work(stretches[0])]
+    with ThreadPoolExecutor(n) as pool:
+        return list(pool.map(work, stretches))

@@ -1,0 +1,131 @@
+"""Compiled passes over long columns against those of numpy."""
+
+from __future__ import annotations
+
+import sys
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant import checks
+from calibrant.compiled import passes
+from calibrant.errors import CalibrantError
+
+pytest.importorskip("numba")
+
+N = 3000
+
+
+@pytest.fixture
+def compiled(monkeypatch):
+    """Take the compiled passes for any number of rows, in several stretches."""
+    monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
+    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
+    monkeypatch.setattr(passes, "_LEAST_SHARE", 1000)
+
+
+def in_numpy(measure, *rows, **options):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "is_worth_while", lambda *_: False)
+        return measure(*rows, **options)
+
+
+def some_rows(kind):
+    rng = np.random.default_rng(3)
+    p = {
+        "continuous": rng.random(N),
+        "tenths": rng.integers(0, 11, N) / 10,
+        "edges": np.concatenate((np.arange(N - 2) % 16 / 15, [0.0, 1.0])),
+        "beside edges": np.nextafter(np.arange(1, N + 1) % 15 / 15, rng.integers(0, 2, N)),
+    }[kind]
+    return rng.random(N) < p**1.5, p
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("kind", ["continuous", "tenths", "edges", "beside edges"])
+@pytest.mark.parametrize("dtypes", [(bool, "f8"), ("i8", "f4"), ("f8", "f8"), ("u1", "f8")])
+def test_same_as_numpy(kind, dtypes):
+    y, p = some_rows(kind)
+    y, p = y.astype(dtypes[0]), p.astype(dtypes[1])
+    for measure in (cb.ece, cb.mce, cb.smooth_ece):
+        assert measure(y, p) == pytest.approx(in_numpy(measure, y, p), abs=1e-12)
+    table, expected = cb.bin_table(y, p, n_bins=10), in_numpy(cb.bin_table, y, p, n_bins=10)
+    assert table.n.tolist() == expected.n.tolist()
+    for column in ("weight", "mean_pred", "mean_true", "gap"):
+        ours, theirs = getattr(table, column), getattr(expected, column)
+        assert ours == pytest.approx(theirs, abs=1e-12, nan_ok=True)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_soft_labels_and_columns_that_are_not_contiguous():
+    _, p = some_rows("continuous")
+    wide = np.stack((p, 1 - p), axis=1)
+    soft = p**2
+    for measure in (cb.ece, cb.smooth_ece):
+        assert measure(soft, wide[:, 0]) == pytest.approx(in_numpy(measure, soft, p), abs=1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_what_the_passes_do_not_know_is_left_to_numpy():
+    y, p = some_rows("tenths")
+    w = np.linspace(1, 2, N)
+    for measure, options in (
+        (cb.ece, {"sample_weight": w}),
+        (cb.ece, {"closed": "right"}),
+        (cb.ece, {"assignment": "convex"}),
+        (cb.smooth_ece, {"sample_weight": w}),
+    ):
+        assert measure(y, p, **options) == in_numpy(measure, y, p, **options)
+    halves = np.linspace(0, 1, N).astype(np.float16)
+    assert cb.ece(y, halves) == in_numpy(cb.ece, y, halves)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.5, -0.25])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bad_scores_are_refused(bad, dtype):
+    y, p = some_rows("continuous")
+    p = p.astype(dtype)
+    p[1234] = bad
+    with pytest.raises(CalibrantError, match="1234"):
+        cb.ece(y, p)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_extremes():
+    values = np.random.default_rng(0).normal(size=N)
+    assert checks._extremes(values) == (values.min(), values.max())
+    assert checks._extremes(values > 0) == (0, 1)
+    assert checks._extremes(np.arange(N, dtype=np.uint16)) == (0, N - 1)
+    values[-1] = np.nan
+    assert np.isnan(checks._extremes(values)).all()
+
+
+def test_small_data_never_load_numba(monkeypatch):
+    p = np.random.default_rng(3).random(1 << 16)
+    y = p > 0.5
+    assert passes.is_worth_while(p, y)
+    assert not passes.is_worth_while(p[:3000], y[:3000])
+    assert not passes.is_worth_while(p.astype(np.float16), y)
+    assert not passes.is_worth_while(p.astype(">f8"), y)
+    monkeypatch.delitem(sys.modules, "numba")
+    assert not passes.is_worth_while(p, y)
+
+
+def test_nowhere_to_keep_compiled_code(monkeypatch):
+    from calibrant.compiled import kernels
+
+    real = kernels.njit
+
+    def without_cache(*, cache=False, **options):
+        if cache:
+            raise RuntimeError("cannot cache function")
+        return real(**options)
+
+    monkeypatch.setattr(kernels, "njit", without_cache)
+
+    def twice(x):
+        return 2 * x
+
+    assert kernels._compiled(twice)(3) == 6
