@@ -9,8 +9,9 @@ from calibrant.arrays import FloatArray
 
 def logit(p: FloatArray) -> FloatArray:
     """Return log(p / (1 - p)), infinite at 0 and 1."""
+    # 1 - p is rounded by half a unit in its last place at most, and from p = 1/2 on not at all.
     with np.errstate(divide="ignore"):
-        return np.log(p) - np.log1p(-p)
+        return np.log(p / (1 - p))
 
 
 def sigmoid(u: FloatArray) -> FloatArray:

@@ -191,8 +191,8 @@ class Sample:
         """Return the sum of w (p - y)^2."""
         total = 0.0
         for p, y, w in self.blocks():
-            residual = y - p
-            total += float(np.dot(residual if w is None else w * residual, residual))
+            squares = np.square(y - p)
+            total += float(squares.sum() if w is None else (w * squares).sum())
         return total
 
     def step_blocks(self) -> Iterator[Atoms]:

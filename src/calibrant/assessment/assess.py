@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -36,6 +37,7 @@ from calibrant.randomness import Generator, check_resamples, read_generator
 from calibrant.results import Curve, TestResult
 from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
+from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS
 from calibrant.sketches.state import Sketch
 
 __all__ = ["assess"]
@@ -43,8 +45,10 @@ __all__ = ["assess"]
 _MEASURES = ("smooth_ece", "ece", "ecce_r", "ecce_mad")
 # From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
 _MANY_ROWS = 1 << 20
-# A walk over cells may differ from that over rows by this share of its noise.
-_BLUR = 0.01
+# A walk over cells may differ from that over rows by this share of its noise. With scores spread
+# evenly it may by half as much, for so many rows in a sketch's usual cells.
+_BLUR = 0.02
+_ROWS_OF_DEFAULT_CELLS = 3 << 20
 # Up to this many distinct scores the test is simulated: exact, and quick enough.
 _FEW_SCORES = 2000
 
@@ -183,7 +187,9 @@ class Assessor:
         rows = self.rows
         if not isinstance(rows, Sample) or rows.n < _MANY_ROWS:
             return rows
-        pooled = problem_of(Sketch().update(rows.y, rows.p, rows.w))
+        # A walk over cells blurs by what a cell holds, and noise shrinks with the root of n.
+        n_cells = DEFAULT_CELLS * math.ceil(math.sqrt(rows.n / _ROWS_OF_DEFAULT_CELLS))
+        pooled = problem_of(Sketch(min(n_cells, MOST_CELLS)).update(rows.y, rows.p, rows.w))
         noise = np.sqrt(float(pooled.steps.weight_squared.sum())) / pooled.weight
         return pooled if pooled.walk_error <= _BLUR * noise else rows
 

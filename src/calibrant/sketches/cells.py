@@ -134,12 +134,21 @@ class LogitCells:
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
         """Write down the cell of each score and its offset from the cell's centre."""
         u = logit(p)
-        inside = np.abs(u) < LOGIT_REACH
-        place = (np.where(inside, u, 0.0) + LOGIT_REACH) / self.width
-        np.minimum(np.floor(place), self.n_cells - 1.0, out=cell)
-        offset[:] = np.where(inside, place - cell - 0.5, 0.0)
-        outer = np.where(u > 0, np.where(p == 1, AT_ONE, ABOVE), np.where(p == 0, AT_ZERO, BELOW))
-        cell[:] = np.where(inside, cell, self.n_cells + outer)
+        (outside,) = np.nonzero(~(np.abs(u) < LOGIT_REACH))
+        above = u[outside] > 0
+        u[outside] = 0.0
+        u += LOGIT_REACH
+        u /= self.width
+        np.floor(u, out=cell)
+        np.minimum(cell, self.n_cells - 1.0, out=cell)
+        np.subtract(u, cell, out=offset)
+        offset -= 0.5
+        if len(outside):
+            x = p[outside]
+            outer = np.where(
+                above, np.where(x == 1, AT_ONE, ABOVE), np.where(x == 0, AT_ZERO, BELOW)
+            )
+            cell[outside], offset[outside] = self.n_cells + outer, 0.0
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the sigmoid and its derivatives at the centres."""
