@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from calibrant import papers
-from calibrant.papers import coverage
+from calibrant.papers import coverage, estimating_ece
 from calibrant.papers._csv import read_csv
 from calibrant.papers._running import measured
 
@@ -24,6 +24,9 @@ def report(name):
     if name == "coverage":
         # The site has one line a cell of this study, all blocks pooled.
         return paper.report({"blocks": read_csv(DOCS / name / "pooled.csv", coverage.Block)})
+    if name == "estimating-ece":
+        # The site has summaries of this study, not its rounds.
+        return paper.report(estimating_ece.tables_in(DOCS / name))
     tables = {
         part.name: measured(
             replace(part, measure=fail), DOCS / name / f"{part.name}.csv", lambda *_: None

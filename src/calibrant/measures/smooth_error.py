@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
@@ -176,7 +177,7 @@ def _known_line(problem: Problem, transform: Increasing, tails: float) -> Line:
 
 def _usual_noise(n: int) -> float:
     """Return a little less than smECE usually is for so many calibrated predictions."""
-    return min(0.25, _NOISE_SCALE * float(n) ** (-1 / 3))
+    return min(0.25, _NOISE_SCALE * math.pow(n, -1 / 3))
 
 
 def _are_apart(place: FloatArray, bandwidth: float) -> bool:

@@ -7,21 +7,28 @@
 
 What has been measured is kept, so that a run that was interrupted goes on where it stopped. Seeds
 are fixed. To add a paper see `calibrant.papers._frame`.
+
+``recommend(y_true, y_prob)`` says which estimator of the calibration error was nearest to the truth
+on data of that size and shape.
 """
 
 from __future__ import annotations
 
 import os
 from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from calibrant.checks import check_choice
 from calibrant.papers._frame import Paper, PaperRun, Progress
 from calibrant.papers._running import run_paper
 
-__all__ = ["PaperRun", "names", "run"]
+if TYPE_CHECKING:  # what type checkers and editors see
+    from calibrant.papers.recommendation import Recommendation, recommend
+
+__all__ = ["PaperRun", "Recommendation", "names", "recommend", "run"]
 
 # Each is a module here, with _ for -, that has a PAPER.
-_NAMES = ("smece", "ecce", "coverage", "smooth-ece", "logit-smoothing")
+_NAMES = ("smece", "ecce", "coverage", "smooth-ece", "logit-smoothing", "estimating-ece")
 
 
 def names() -> tuple[str, ...]:
@@ -64,3 +71,14 @@ def run(
     check_choice(name, "name", _NAMES)
     paper: Paper = import_module(f"calibrant.papers.{name.replace('-', '_')}").PAPER
     return run_paper(paper, out, quick, progress)
+
+
+def __getattr__(name: str) -> Any:
+    # Not loaded before it is asked for: it needs scipy.
+    if name not in ("Recommendation", "recommend"):
+        raise AttributeError(f"module 'calibrant.papers' has no attribute {name!r}")
+    return getattr(import_module("calibrant.papers.recommendation"), name)
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)
