@@ -298,3 +298,14 @@ def test_very_many_rows_are_seen_in_part_first(monkeypatch):
     assert Sample(biased, p).part().p.tolist() == p[seen].tolist()
     for y, value in zip(samples, expected, strict=True):
         assert cb.smooth_ece(y, p) == pytest.approx(value, abs=1e-10)
+
+
+@pytest.mark.parametrize("method", ["smooth", "density"])
+def test_curves_have_points_where_scores_are(method):
+    rng = np.random.default_rng(0)
+    p = rng.beta(2, 2000, 5000)
+    curve = cb.reliability_curve(rng.random(5000) < p, p, method=method)
+    known = curve.x[~np.isnan(curve.y)]
+    assert np.sum((known > p.min()) & (known < p.max())) > 200
+    assert (curve.x[0], curve.x[-1]) == (0, 1)
+    assert np.trapezoid(curve.density, curve.x) == pytest.approx(1, abs=1e-3)

@@ -101,10 +101,19 @@ def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
 
 
 def _shown(estimate: Densities) -> Curve:
-    """Thin the estimate's grid to what can be shown, and leave out what is not known."""
-    step = max(1, (len(estimate.t) - 1) // _SHOWN_POINTS)
-    t, weight, true = (v[::step] for v in (estimate.t, estimate.weight, estimate.true))
-    y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~estimate.nil[::step])
+    """Thin the estimate's grid to what can be shown, and leave out what is not known.
+
+    Points are where scores are, however close together those may be; and at the domain's ends.
+    """
+    end = len(estimate.t) - 1
+    (known,) = np.nonzero(~estimate.nil)
+    first, last = (int(known[0]), int(known[-1])) if len(known) else (0, end)
+    step = max(1, (last - first) // _SHOWN_POINTS)
+    kept = np.unique(np.concatenate(([0], np.arange(first, last, step), [last, end])))
+    t, weight, true, nil = (
+        v[kept] for v in (estimate.t, estimate.weight, estimate.true, estimate.nil)
+    )
+    y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~nil)
     density = np.maximum(weight, 0.0)
     return _curve(t, np.clip(y, 0.0, 1.0), density, estimate.error, "density", estimate.bandwidth)
 
