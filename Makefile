@@ -6,6 +6,12 @@ PYTHON ?= python3
 # the large download; the tests that need it are then skipped and say so.
 TORCH ?= torch-companions
 
+# QUICK=1 makes `make bench` small: a few minutes instead of about 25.
+QUICK ?=
+RESULTS := build/benchmarks/results.json
+# Its metrics need little of what the package asks for, which is much: installed without.
+MCGRAD := mcgrad==0.1.5
+
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHON
 
@@ -51,7 +57,8 @@ $(VENV_DEMO)/ready: pyproject.toml $(PINS) tools/venv.sh
 
 $(VENV_BENCH)/ready: pyproject.toml $(PINS) tools/venv.sh
 	tools/venv.sh $(VENV_BENCH) $(PINS)
-	$(VENV_BENCH)/bin/python $(INSTALL) -e '.[fast]' --group bench
+	$(VENV_BENCH)/bin/python $(INSTALL) -e '.[fast,files,report]' --group bench
+	$(VENV_BENCH)/bin/python -m pip install -qq --no-deps $(MCGRAD)
 	@touch $@
 
 $(VENV_LOWEST)/ready: pyproject.toml $(PINS) tools/venv.sh tools/lowest.py
@@ -99,7 +106,8 @@ demo: $(VENV_DEMO)/ready
 
 bench: $(VENV_BENCH)/ready
 	$(VENV_BENCH)/bin/pytest -q tests/oracles/test_binned_peers.py tests/oracles/test_cumulative_peers.py
-	$(VENV_BENCH)/bin/python benchmarks/run.py
+	$(VENV_BENCH)/bin/python -W ignore -m benchmarks.run $(if $(QUICK),--quick) --out $(RESULTS)
+	$(VENV_BENCH)/bin/python -m benchmarks.page $(RESULTS) build/benchmarks
 
 # Housekeeping.
 

@@ -1,30 +1,43 @@
 """Compare the sketch of a Parquet file with DuckDB's own count and sums, in time and memory.
 
-Run as ``python benchmarks/parquet.py [rows]``, with the extras ``files`` and ``fast`` and pyarrow
-installed; a hundred million rows, the default, take a gigabyte of disk for the while.
+Run as ``python -m benchmarks.parquet FILE`` to sketch one and print the peak of memory in MiB.
 """
 
 from __future__ import annotations
 
-import resource
 import subprocess
 import sys
 import tempfile
+from dataclasses import replace
 from pathlib import Path
 
-import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from compare import Ratio, ratio
 
+from benchmarks.contest import Referee
+from benchmarks.memory import peak
+from benchmarks.results import OURS, Contest
 from calibrant.sources.sketching import sketch
 
-_CHUNK = 1_000_000
+SUMS = "DuckDB's count and sums"
+_CHUNK = 10**6
 
 
-def write(path: Path, n_rows: int) -> None:
+def contest(referee: Referee, n_rows: int) -> Contest:
+    """Write a file of so many rows, sketch it, and delete it; a row takes ten bytes or so."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "predictions.parquet"
+        _write(path, n_rows)
+        calls = {OURS: lambda: _sketch(path), SUMS: lambda: _sums(path)}
+        found = referee.compare("parquet", n_rows, calls)
+        ours = replace(found.entry(OURS), memory=_peak_of(path))
+    return replace(found, entries=(ours, found.entry(SUMS)))
+
+
+def _write(path: Path, n_rows: int) -> None:
     """Write overconfident predictions of as many events."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
     rng = np.random.default_rng(0)
     schema = pa.schema([("p", pa.float64()), ("y", pa.int8())])
     with pq.ParquetWriter(path, schema, use_dictionary=False) as writer:
@@ -34,37 +47,27 @@ def write(path: Path, n_rows: int) -> None:
             writer.write_table(pa.table({"p": p, "y": y}, schema))
 
 
-def time_of(path: Path, n_rows: int) -> Ratio:
-    """Compare a sketch with the sums that DuckDB takes of the same columns."""
-    connection = duckdb.connect()
-
-    def sums() -> object:
-        return connection.read_parquet(str(path)).aggregate("count(*), sum(p), sum(y)").fetchall()
-
-    task = f"sketch of Parquet, n = {n_rows:.0e}"
-    ours = lambda: sketch(path, label="y", prob="p")  # noqa: E731
-    return ratio(task, ours, "DuckDB's count and sums", sums, 3)
+def _sketch(path: Path) -> object:
+    return sketch(path, label="y", prob="p")
 
 
-def peak_of(path: Path) -> float:
-    """Return the peak memory, in GiB, of a process that does nothing but sketch the file."""
-    code = (
-        "import sys; from calibrant.sources.sketching import sketch; "
-        "sketch(sys.argv[1], label='y', prob='p')"
+def _sums(path: Path) -> object:
+    import duckdb
+
+    with duckdb.connect() as connection:
+        rows = connection.read_parquet(str(path))
+        return rows.aggregate("count(*), sum(p), sum(y)").fetchall()
+
+
+def _peak_of(path: Path) -> float:
+    """Return the peak of memory, in MiB, of a process that does nothing but sketch the file."""
+    command = [sys.executable, "-m", "benchmarks.parquet", str(path)]
+    done = subprocess.run(
+        command, check=True, capture_output=True, text=True, cwd=Path(__file__).parents[1]
     )
-    subprocess.run([sys.executable, "-c", code, str(path)], check=True)
-    return resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss / 2**20
-
-
-def main() -> None:
-    """Print the ratio of times, and the peak of memory."""
-    n_rows = int(float(sys.argv[1])) if len(sys.argv) > 1 else 10**8
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "predictions.parquet"
-        write(path, n_rows)
-        print(time_of(path, n_rows), flush=True)
-        print(f"{'peak memory of that sketch':<44} {peak_of(path):9.2f} GiB")
+    return float(done.stdout.split()[-1])
 
 
 if __name__ == "__main__":
-    main()
+    _sketch(Path(sys.argv[1]))
+    print(peak())

@@ -1,0 +1,28 @@
+"""With compiled code, and without."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from importlib.util import find_spec
+
+from calibrant.compiled import passes
+
+
+def load() -> bool:
+    """Load what the extra `fast` compiles, and tell whether it is there."""
+    if find_spec("numba") is None:
+        return False
+    import calibrant.compiled.kernels  # noqa: F401
+
+    return True
+
+
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """Leave compiled code aside for a while."""
+    at_hand, passes.is_worth_while = passes.is_worth_while, lambda *_: False
+    try:
+        yield
+    finally:
+        passes.is_worth_while = at_hand
