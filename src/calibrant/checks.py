@@ -198,7 +198,7 @@ def two_labels_sentence(labels: npt.ArrayLike, name: str) -> str:
     first, second = np.asarray(labels).tolist()
     return (
         f"{name} has the labels {first!r} and {second!r}: say which one y_prob speaks of, "
-        f"e.g. pos_label={second!r}"
+        f"pos_label={first!r} or pos_label={second!r}"
     )
 
 

@@ -108,14 +108,20 @@ def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
             return positive
     present, inverse = _distinct(y)
     positive = np.array([label == pos_label for label in present], dtype=bool)
-    others = [label for label, yes in zip(present, positive.tolist(), strict=True) if not yes]
+    check_two_labels(present, pos_label)
+    return positive[inverse]
+
+
+def check_two_labels(present: Sequence[Any], pos_label: Any) -> None:
+    """Refuse more than one label beside the positive one."""
+    others = [label for label in present if label != pos_label]
     if len(others) > 1:
         shown = ", ".join(repr(label) for label in others[:4])
+        hint = ": give y_prob one column a class with labels" if len(present) > 2 else ""
         raise CalibrantError(
             f"y_true must have two labels, one of them pos_label={pos_label!r}; "
-            f"the others are {shown}{', ...' if len(others) > 4 else ''}"
+            f"the others are {shown}{', ...' if len(others) > 4 else ''}{hint}"
         )
-    return positive[inverse]
 
 
 def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
@@ -160,10 +166,14 @@ def _numbers_in_disguise(y: AnyArray) -> AnyArray:
     present, _ = _distinct(y)
     if len(present) == 2:
         raise CalibrantError(checks.two_labels_sentence(sorted(present, key=str), "y_true"))
+    if len(present) == 1:
+        raise CalibrantError(
+            f"y_true must be 0 or 1 (or soft, in [0, 1]); every row is {present[0]!r}: "
+            "name the positive label with pos_label"
+        )
     raise CalibrantError(
-        f"y_true must be 0 or 1 (or soft, in [0, 1]); it has {len(present)} text label"
-        f"{'s' if len(present) > 1 else ''} such as {present[0]!r}: "
-        "name the positive one with pos_label, or give y_prob one column a class with labels"
+        "y_true must be 0 or 1 (or soft, in [0, 1]) for one column of probabilities; it has "
+        f"{len(present)} labels such as {present[0]!r}: give y_prob one column a class with labels"
     )
 
 

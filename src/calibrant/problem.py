@@ -115,8 +115,8 @@ class Problem(Protocol):
     def steps(self) -> Atoms:
         """The rows pooled by score, or at least by nearly equal scores."""
 
-    def step_blocks(self) -> Iterator[Atoms]:
-        """Yield the steps in order of score, a block at a time; no score is in two blocks."""
+    def decisive_steps(self) -> Atoms:
+        """Return steps whose walk strays as far as that of `steps`, in fewer if that is faster."""
 
     @property
     def walk_error(self) -> float:
@@ -149,7 +149,7 @@ class Problem(Protocol):
         """Return all rows as (p, y, w)."""
 
     def part(self) -> Problem:
-        """Return the problem of one row in thirty or so, taken evenly from all of them."""
+        """Return the problem of some of many rows, taken evenly from all of them."""
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         """Return one row of sums over bins for each quantity.

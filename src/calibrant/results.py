@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from itertools import pairwise
@@ -14,6 +15,9 @@ from calibrant.errors import MissingDependencyError
 
 if TYPE_CHECKING:
     import pandas as pd
+
+# P-values below this are all one to a reader; the smallest doubles stand for "smaller still".
+_LEAST_P_VALUE = 1e-300
 
 
 class Result:
@@ -239,6 +243,26 @@ class DistanceBounds(Result):
         return f"DistanceBounds({self.lower:.6g} <= distance <= {self.upper:.6g})"
 
 
+def printed_p_value(value: float, *, is_least: bool = False) -> tuple[str, str]:
+    """Return the sign and the number of a P-value in print, with two figures that count.
+
+    The least that simulated samples can give is a bound, rounded up; what no reader and next to no
+    double tells from 0 is less than 1e-300.
+
+    Examples
+    --------
+    >>> printed_p_value(0.0312), printed_p_value(1 / 701, is_least=True), printed_p_value(2e-308)
+    (('=', '0.031'), ('<=', '0.0015'), ('<', '1e-300'))
+    """
+    if value < _LEAST_P_VALUE:
+        return "<", f"{_LEAST_P_VALUE:.0e}"
+    if not is_least:
+        return "=", f"{value:.2g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    # A share such as 1 / 1000 is not to be rounded up for the last bit of a double.
+    return "<=", f"{math.ceil(value / unit - 1e-9) * unit:.2g}"
+
+
 def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     """Return columns as a pandas table."""
     try:
@@ -279,6 +303,8 @@ class TestResult(Result):
         What was tested, in a few words.
     method
         "asymptotic" or "monte_carlo": where the P-value comes from.
+    n_resamples
+        How many samples were simulated for it; 0 for an asymptotic one.
     """
 
     statistic: float
@@ -288,14 +314,20 @@ class TestResult(Result):
     n: int
     test: str
     method: str
+    n_resamples: int = 0
 
     # Its name makes pytest take it for a class of tests wherever it is imported.
     __test__ = False
 
+    @property
+    def is_least(self) -> bool:
+        """Whether no simulated sample strayed as far: then the P-value is a bound, no more."""
+        return self.n_resamples > 0 and self.p_value * (1 + self.n_resamples) < 1.5
+
     def __repr__(self) -> str:
         return (
             f"TestResult({self.test}: {self.statistic:.4g} = {self.normalized:.4g} sigma, "
-            f"p = {self.p_value:.3g}, n = {self.n}, {self.method})"
+            f"p {'<=' if self.is_least else '='} {self.p_value:.3g}, n = {self.n}, {self.method})"
         )
 
 

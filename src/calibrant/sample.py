@@ -31,9 +31,10 @@ BLOCK_ROWS = 1 << 16
 _SHORT_BLOCK_ROWS = 1 << 14
 _LONG_SAMPLE = 1 << 20
 _LANES = 4
-# A part of a sample is one row in so many, in stretches that fill pages of memory.
-_PART = 32
-_STRETCH = 1 << 9
+# From so many rows on, finding the decisive ones is faster than sorting all.
+_WORTH_NOT_SORTING = 1 << 17
+# A part of a sample is so many stretches that fill pages of memory.
+_STRETCHES, _STRETCH = 1 << 9, 1 << 9
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
 
 
@@ -124,8 +125,8 @@ class Sample:
             yield _float64(self.p[rows]), _float64(self.y[rows]), w
 
     def part(self) -> Sample:
-        """Return the sample of one row in thirty or so, in stretches taken from all of it."""
-        starts = range(0, self.n, _PART * _STRETCH)
+        """Return the sample of some of many rows, in stretches taken from all of it."""
+        starts = range(0, self.n, max(self.n // _STRETCHES, _STRETCH))
 
         def some(array: AnyArray) -> AnyArray:
             return np.concatenate([array[start : start + _STRETCH] for start in starts])
@@ -195,17 +196,18 @@ class Sample:
             total += float(squares.sum() if w is None else (w * squares).sum())
         return total
 
-    def step_blocks(self) -> Iterator[Atoms]:
-        """Yield the atoms in order of score, a block at a time; no score is in two blocks."""
-        if self.w is None and not self.is_soft:
-            yield from pooling.pooled_keys(pooling.sorted_keys(self.blocks(), self.n))
-        else:
-            yield pooling.pooled_rows(*self.columns())
-
     @cached_property
     def atoms(self) -> Atoms:
         """The rows pooled by score."""
-        return pooling.joined(self.step_blocks())
+        if self.w is None and not self.is_soft:
+            return pooling.joined(pooling.pooled_keys(pooling.sorted_keys(self.blocks(), self.n)))
+        return pooling.pooled_rows(*self.columns())
+
+    def decisive_steps(self) -> Atoms:
+        """Return steps whose walk strays as far as that of the atoms."""
+        if self.n < _WORTH_NOT_SORTING or self.w is not None or self.is_soft:
+            return self.atoms
+        return pooling.decisive(self.blocks)
 
     @property
     def steps(self) -> Atoms:

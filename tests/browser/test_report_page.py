@@ -31,7 +31,11 @@ def files(tmp_path_factory):
     y, p = load_rain()
     labels = np.array([HOSTILE, "--series-2", None], dtype=object)[np.arange(len(y)) % 3]
     groups = by_group(y, p, labels, n_resamples=50)
-    write_page(folder / "single.html", assess(y, p, n_resamples=50), title="Rain", groups=groups)
+    found = assess(y, p, n_resamples=50)
+    write_page(folder / "single.html", found, title="Rain", groups=groups)
+    labels = np.array(["The northern region, including all of its islands", "The south"] * 200)
+    groups = by_group(y, p, labels[: len(y)], n_resamples=50)
+    write_page(folder / "long.html", found, source={"File": HOSTILE}, groups=groups)
     return folder
 
 
@@ -226,7 +230,7 @@ def test_tables_show_the_numbers_of_the_page(several):
 def test_groups(single):
     page = single
     rows = results(page)["groups"]["rows"]
-    labels = page.locator("table.groups tbody th").all_text_contents()
+    labels = page.locator("table.groups tbody th bdi").all_text_contents()
     assert labels == ["--series-2", HOSTILE, "(none)"]
     shown = page.locator("table.groups tbody tr td:nth-of-type(4) data")
     values = shown.evaluate_all("all => all.map(d => Number(d.value))")
@@ -237,6 +241,16 @@ def test_groups(single):
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
     assert page.locator("#told").text_content().startswith(f"{HOSTILE}, smECE ")
+
+
+def test_long_names_of_groups_push_nothing_out_of_sight(open_page):
+    page = open_page("long.html")
+    page.set_viewport_size({"width": 900, "height": 800})
+    table = page.locator("table.groups")
+    assert table.locator("th .remarks").first.text_content().startswith("miscalibrated")
+    inner, outer = table.evaluate("t => [t.offsetWidth, t.parentElement.clientWidth]")
+    assert inner <= outer
+    assert page.locator(".source").text_content() == f"File {HOSTILE}"
 
 
 def test_downloads_are_the_numbers_of_the_page(several):

@@ -46,6 +46,19 @@ def test_every_command_and_option_is_documented(run, name):
     assert any(f"calibrant {name}" in line for line in examples) or name == "demo"
 
 
+@pytest.mark.parametrize(
+    ("name", "files"),
+    [
+        ("assess", "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; sketches; -"),
+        ("compare", "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for a pipe."),
+        ("merge", "Sketches; patterns; - for a pipe."),
+    ],
+)
+def test_commands_say_what_files_they_take(run, name, files):
+    arguments = run(name, "--help").out.partition("Arguments:")[2]
+    assert " ".join(arguments.split()).partition("> ")[2].startswith(files)
+
+
 def test_a_fault_of_our_own_is_not_bad_input(run, monkeypatch):
     def broken(arguments):
         raise TypeError("this\nand that")
@@ -123,7 +136,9 @@ def test_the_demo(run, monkeypatch):
 def test_the_papers_are_named_and_run(run, monkeypatch, tmp_path):
     from calibrant import papers
 
-    assert run("papers").out.split() == list(papers.names())
+    listed = run("papers").out.splitlines()
+    assert [line.split()[0] for line in listed] == list(papers.names())
+    assert listed[0].endswith('Leznik, "Soft Mean Expected Calibration Error" (2026)')
     assert json.loads(run("papers", "--json").out) == {"papers": list(papers.names())}
     asked = []
 

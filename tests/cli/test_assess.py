@@ -48,7 +48,7 @@ def test_a_verdict_a_table_and_a_picture(run, forecasts):
     done = run("assess", forecasts, *NAMED, *QUICK)
     assert done.code == 0
     assert done.err == ""
-    assert done.out.startswith("Miscalibration detected (P = ")
+    assert done.out.startswith("Miscalibration detected (P ")
     assert "smooth_ece" in done.out
     assert "95% interval" in done.out
     assert "Brier score" in done.out
@@ -214,6 +214,7 @@ def test_rows_that_make_no_sense_can_be_left_out(run, write):
         ("1 -1", "1"),
         ("true false", "true"),
         ("yes no", "yes"),
+        ("True False", "true"),
         ("2.5 1", "2.5"),
     ],
 )
@@ -226,6 +227,16 @@ def test_outcomes_under_other_names(run, write, whole, labels, positive):
 
 
 # Large tables.
+
+
+def test_outcomes_under_other_names_in_large_tables(run, write, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_ROWS", 399)
+    header, *lines = table().splitlines(keepends=True)
+    renamed = [("ja" if line[0] == "1" else "nein") + line[1:] for line in lines]
+    path = write("renamed.csv", header + "".join(renamed))
+    done = run("assess", path, *NAMED, "--pos-label", "ja", *QUICK, "--json")
+    assert done.err == "calibrant: there are more than 399 rows: they are kept as a sketch\n"
+    assert json.loads(done.out)["n"] == 400
 
 
 def test_more_rows_than_memory_should_hold_become_a_sketch(run, forecasts, rows, monkeypatch):
@@ -296,6 +307,8 @@ def test_one_class_against_the_rest(run, classes):
 def test_classes_are_listed(run, classes):
     done = run("assess", classes[0], "--label", "animal", "--prob", "p_*", *QUICK)
     assert "\ncat " in done.out
+    # recalibrate has a Brier score of all classes.
+    assert "Brier score of the confidence 0." in " ".join(done.out.split())
 
 
 # Groups.
@@ -312,6 +325,10 @@ def test_rows_without_a_group_and_groups_that_are_numbers(run, write):
     path = write("g.csv", "p,y,g\n0.5,1,10\n0.25,0,9\n0.75,1,\n0.5,0,10\n")
     by = found(run, path, *NAMED, "--by", "g")
     assert [(row["group"], row["n"]) for row in by["rows"]] == [(9, 1), (10, 2), (None, 1)]
+    done = run("assess", path, *NAMED, "--by", "g", "--fail-if", "n < 2", *QUICK)
+    assert "\n(none) " in done.out
+    assert "None" not in done.out
+    assert done.err.endswith("calibrant: group (none): n is 1, which is < 2\n")
 
 
 # How it ends.

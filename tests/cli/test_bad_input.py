@@ -23,10 +23,13 @@ FILES = {
     "empty.csv": "",
     "header.csv": "p,y\n",
     "percent.csv": "p,y\n10,0\n90,1\n",
-    "logits.csv": "p,y\n-2.5,0\n1.9,1\n",
+    "signs.csv": "p,y\n80.7%,1\n",
+    "logits.csv": "p,y\n1.9,1\n-2.5,0\n",
     "missing.csv": "p,y\n0.5,1\n,0\n",
     "text.csv": "p,y\nabc,1\n0.5,0\n",
-    "comma.csv": "p;y\n0,5;1\n0,25;0\n",
+    "comma.csv": "p;y\n0,5;1\n0.25;0\n",
+    "twice.csv": "p,y,p\n0.5,1,0.2\n0.25,0,0.1\n",
+    "yes.csv": "p,y\n0.5,yes\n0.25,no\n",
     "words.csv": "p,y\n0.5,wet\n0.25,dry\n",
     "minus.csv": "p,y\n0.5,-1\n0.25,1\n",
     "three.csv": "p,y\n0.5,0\n0.25,1\n0.1,2\n",
@@ -63,7 +66,7 @@ BAD = [
     ("assess good.csv --bins 2.5", "'--bins'"),
     ("assess good.csv --resamples 0", "--resamples must be a whole number of at least 1; got 0"),
     ("assess good.csv --seed -1", "'--seed'"),
-    ("assess good.csv --on-invalid skip", "--on-invalid must be raise or drop; got 'skip'"),
+    ("assess good.csv --on-invalid skip", "'skip' is not one of 'raise', 'drop'"),
     ("assess good.csv --format csv", "--format is for standard input"),
     ("assess - --format xls", "--format must be one of 'csv'"),
     ("assess - -", "which can be read only once"),
@@ -84,7 +87,7 @@ BAD = [
     ("assess good.dat", "files must be called *.csv"),
     ("assess empty.csv", "empty.csv: the file is empty"),
     ("assess header.csv", "header.csv has no rows"),
-    ("assess binary.csv", "binary.csv cannot be read as CSV"),
+    ("assess binary.csv", "binary.csv must be in UTF-8, and is not: save it so"),
     ("assess ragged.csv", "do all rows have the same number of fields?"),
     ("assess bad.parquet", "bad.parquet cannot be read as Parquet"),
     ("assess bad.csv.gz", "bad.csv.gz cannot be read as CSV"),
@@ -99,17 +102,27 @@ BAD = [
     ("assess good.csv --by z", "there is no column 'z'"),
     ("assess good.csv --prob z*", "no column matches --prob 'z*'"),
     ("assess good.csv --prob p --prob p", "--prob must name each column once"),
-    ("assess two_probs.csv", "probabilities may be in 'a', 'b': name one with --prob"),
+    ("assess two_probs.csv", "'a', 'b': name one with --prob, or all, as classes, with one --prob"),
+    ("assess classes.csv", "name one with --prob, or all, as classes, with --prob 'p_*'"),
     ("assess two_labels.csv", "outcomes may be in 'a', 'b': name one with --label"),
     ("assess nothing_fits.csv", "no column looks like probabilities: name one with --prob"),
     ("assess classes.csv --prob a=p_a --prob p_b", "--prob must be CLASS=COLUMN for every class"),
     # Values.
-    ("assess percent.csv", "got 10.0 in row 1 of percent.csv (2 rows out of range): divide by 100"),
-    ("assess logits.csv", "turn logits or scores into probabilities first"),
+    (
+        "assess percent.csv",
+        "got 10.0 in row 1 of percent.csv (2 rows out of range, too many to leave out): divide by",
+    ),
+    ("assess percent.csv --on-invalid drop", "too many to leave out): divide by 100 if they are"),
+    ("assess signs.csv", "got the percentage '80.7%': write it as a number from 0 to 1"),
+    ("assess logits.csv", "got -2.5 in row 2 of logits.csv (2 rows out of range, too many"),
     ("assess missing.csv", "'p' must have a value in every row; got null or nan in row 2 of"),
     ("assess text.csv", "prob column 'p' must hold numbers; got the text 'abc'"),
     ("assess comma.csv", "got '0,5': write a decimal point"),
-    ("assess words.csv", "has the labels 'dry' and 'wet'"),
+    ("assess twice.csv", "each column must have a name of its own, in whatever case"),
+    ("assess words.csv", "speaks of, --pos-label dry or --pos-label wet"),
+    ("assess yes.csv --pos-label oui", "one of them --pos-label oui; the others are 'no', 'yes'"),
+    ("assess classes.csv --prob p_a", "it has 3 labels such as 'a': give one --prob a class"),
+    ("assess classes.csv --prob p_a --pos-label a", "are 'b', 'c': give one --prob a class"),
     ("assess words.csv --pos-label snow", "one of them --pos-label snow; the others are"),
     ("assess minus.csv", "has the labels -1 and 1"),
     ("assess three.csv", "it has 3 labels such as 2: give one --prob a class"),
@@ -120,7 +133,10 @@ BAD = [
     ("assess weightless.csv --weight w", "weight column 'w' must not be zero everywhere"),
     ("assess good.csv three.csv words.csv", "must hold text or numbers in all files alike"),
     ("assess good.csv --multiclass confidence", "--multiclass confidence needs one --prob a class"),
-    ("assess classes.csv --prob p_* --multiclass z", "a class label ('a', 'b', 'c'); got 'z'"),
+    (
+        "assess classes.csv --prob p_* --multiclass z",
+        "--multiclass must be confidence or a class label ('a', 'b', 'c'); got 'z'",
+    ),
     ("assess classes.csv --prob p_* --multiclass classwise", "stands for several problems"),
     ("assess unknown_class.csv --prob p_*", "got 'z' in row 3, which is not among"),
     (
@@ -137,7 +153,11 @@ BAD = [
     ("sketch good.csv --by g --out all.sketch", "--out must have {} where the name of each group"),
     ("sketch good.csv --out x{}.sketch", "--out must have no {}: there is one sketch"),
     ("sketch good.csv --cells 0 --out x.sketch", "--cells must be a whole number of at least 1"),
-    ("sketch words.csv --label y --prob p --out x.sketch", "must hold numbers; got the text 'wet'"),
+    (
+        "sketch words.csv --label y --prob p --out x.sketch",
+        "got the text 'wet': name the positive outcome with --pos-label",
+    ),
+    ("sketch words.csv --pos-label snow --label y --out x.sketch", "one of them --pos-label snow"),
     ("sketch bad.sketch --out x.sketch", "sketches are put together by merge"),
     ("sketch good.csv --json --out -", "would both be written to standard output"),
     ("merge good.csv --out x.sketch", "good.csv is not called *.sketch"),
@@ -152,6 +172,7 @@ BAD = [
     ("compare good.csv --prob p", "there must be two models to compare"),
     ("compare good.csv other.csv", "in row 1 good has 1 and other has 0"),
     ("compare good.csv longer.csv", "good has 3 and longer has 4"),
+    ("compare missing.csv good.csv", "got null or nan in row 2 of missing.csv (1 row): fill them"),
     ("compare good.csv twin.csv --measure mce", "--measure must be one of smooth_ece"),
     ("recalibrate good.csv --prob p --folds 9", "--folds"),
     ("recalibrate good.csv --prob p --method magic", "--method must be one of 'auto'"),
@@ -183,6 +204,8 @@ def test_bad_input_gets_one_sentence(run, write, tmp_path, line, words):
     assert err.endswith("\n")
     assert "Traceback" not in err
     assert len(sentence) < 300
+    # Nothing is advised that the command does not know.
+    assert "--on-invalid" not in sentence or not line.startswith("compare")
     assert {path: path.read_bytes() for path in tmp_path.iterdir()} == before
 
 

@@ -62,3 +62,11 @@ def test_sketches_are_refused(run, forecasts):
     done = run("compare", "f.sketch", forecasts)
     assert done.code == 2
     assert "is a sketch: give the rows" in done.err
+
+
+def test_long_names_are_whole_and_come_first(run, forecasts):
+    names = ("a_model_with_a_long_name_one", "a_model_with_a_long_name_two")
+    models = [f"--prob={name}={column}" for name, column in zip(names, "pq", strict=True)]
+    lines = run("compare", forecasts, "--label", "y", *models, *QUICK).out.splitlines()
+    assert lines[0].split()[:2] == ["model", "rank"]
+    assert sorted(line.split()[0] for line in lines[1:3]) == list(names)

@@ -96,3 +96,53 @@ def test_sketches_are_refused(run, forecasts):
     done = run("recalibrate", "f.sketch")
     assert done.code == 2
     assert "give the rows" in done.err
+
+
+@pytest.fixture
+def classes(write):
+    """Return the path of a table of three classes, and their probabilities."""
+    rng = np.random.default_rng(1)
+    p = rng.dirichlet([1, 1, 1], 150)
+    truth = [rng.choice(["cat", "dog", "fox"], p=row) for row in p]
+    lines = [
+        f"{name},{','.join(map(repr, row))}\n" for name, row in zip(truth, p.tolist(), strict=True)
+    ]
+    return write("classes.csv", "class,p_cat,p_dog,p_fox\n" + "".join(lines)), p
+
+
+@pytest.mark.parametrize("method", ["temperature", "platt"])
+def test_classes_have_a_mended_column_each(run, classes, tmp_path, method):
+    from calibrant.recalibration import load
+
+    path, p = classes
+    learn = ("--label", "class", "--prob", "p_*", "--method", method, "--level", "0.001", *QUICK)
+    done = run("recalibrate", path, *learn, "--save", "m.json", "--out", "m.parquet")
+    assert done.code == 0
+    # Not what assess calls the Brier score.
+    assert "brier, all classes" in done.out
+    names = [f"p_{name}_recalibrated" for name in ("cat", "dog", "fox")]
+    assert done.err.endswith(f"wrote m.parquet, with the columns {', '.join(map(repr, names))}\n")
+    mended = duckdb.read_parquet(str(tmp_path / "m.parquet")).fetchnumpy()
+    expected = load(tmp_path / "m.json").predict(p)
+    assert np.array_equal(np.stack([mended[name] for name in names], axis=1), expected)
+    given = [f"--prob=p_{name}" for name in ("cat", "dog", "fox")]
+    for probs in (["--prob", "p_*"], given):
+        assert run("recalibrate", path, "--using", "m.json", *probs, "--out", "a.parquet").code == 0
+        again = duckdb.read_parquet(str(tmp_path / "a.parquet")).fetchnumpy()
+        assert all(np.array_equal(again[name], mended[name]) for name in names)
+    done = run("recalibrate", path, "--using", "m.json", "--prob", "p_cat", "--out", "x.csv")
+    assert done.code == 2
+    assert done.err == "calibrant: --prob must name 3 columns, as when it was learnt\n"
+
+
+def test_rows_left_out_stay_in_the_table_unmended(run, write, tmp_path):
+    holes = "2,0.5,0,1,a\n0,NA,0.5,1,a\n1,1.5,0,1,b\n"
+    path = write("holes.csv", table().replace("\n", f"\n{holes}", 1))
+    done = run("recalibrate", path, *LEARN, *QUICK, "--on-invalid", "drop", "--out", "out.csv")
+    assert done.code == 0
+    assert "3 rows of 403 left out" in done.err
+    assert done.err.endswith("with the column 'p_recalibrated', empty in 2 of its rows\n")
+    out = duckdb.read_csv(str(tmp_path / "out.csv"), all_varchar=True).fetchall()
+    assert len(out) == 403
+    assert [row[1] for row in out[:3]] == ["0.5", "NA", "1.5"]
+    assert [row[-1] is None for row in out[:4]] == [False, True, True, False]

@@ -21,6 +21,18 @@ def test_the_smallest_detectable_error_is_detected():
     assert 0.77 <= np.mean(found) <= 0.86
 
 
+def test_the_smallest_detectable_error_among_few_events():
+    rng, n = np.random.default_rng(2), 400
+    p = 0.02 * rng.random(n)
+    size = assess(rng.random(n) < p, p, n_resamples=100).verdict.smallest_detectable
+    method = {"method": "monte_carlo", "n_resamples": 199}
+    found = [
+        cumulative_test(rng.random(n) < p + size, p, **method).p_value <= 0.05 for _ in range(300)
+    ]
+    # By the limit law alone 0.64 were. Counts come in steps, and so does what is found.
+    assert 0.72 <= np.mean(found) <= 0.9
+
+
 def test_the_number_of_rows_that_would_show_a_deviation():
     rng = np.random.default_rng(1)
     p = 0.3 + 0.4 * rng.random(200_000)

@@ -5,9 +5,12 @@ import math
 import numpy as np
 import pytest
 
+from calibrant import pooling
 from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
 from calibrant.inference.cumulative import cumulative_test, subpopulation_test
 from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.walk import Statistic, Walk, calibration_walk
+from calibrant.sample import Sample
 from tests.twins import cumulative as twin
 
 KINDS = ["continuous", "tenths", "confident", "ends", "one value"]
@@ -89,3 +92,49 @@ def test_group_sigma_and_p_value_against_all_permutations(weights, p):
     exact = twin.group_p_value(y, p, member, w)
     error = math.sqrt(exact * (1 - exact) / 20_000)
     assert found.p_value == pytest.approx(exact, abs=4.5 * error + 1e-4)
+
+
+SCORES = {
+    "continuous": lambda rng, n: rng.random(n),
+    "tenths": lambda rng, n: rng.integers(0, 11, n) / 10,
+    "one": lambda rng, n: np.full(n, 0.3),
+    "certain": lambda rng, n: rng.integers(0, 2, n) * 1.0,
+    "confident": lambda rng, n: rng.beta(0.1, 0.05, n),
+    "rare": lambda rng, n: rng.beta(1, 200, n),
+}
+
+
+@pytest.mark.parametrize("n_cells", [1, 7, 64, 1 << 16])
+@pytest.mark.parametrize("kind", SCORES)
+@pytest.mark.parametrize("power", [1.0, 1.4, 0.5])
+def test_decisive_steps_stray_as_far(monkeypatch, n_cells, kind, power):
+    monkeypatch.setattr(pooling, "_CELLS", n_cells)
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        p = SCORES[kind](rng, 700)
+        sample = Sample((rng.random(700) < p**power).astype(float), p)
+        steps = pooling.decisive(sample.blocks)
+        walk = Walk(steps.score, steps.weight, steps.residual, math.nan)
+        exact = calibration_walk(sample)
+        assert walk.total == 700
+        for statistic in Statistic:
+            assert walk.reach(statistic) == pytest.approx(exact.reach(statistic), abs=1e-14)
+        assert np.all(np.diff(steps.score) >= 0)
+
+
+def test_few_of_many_rows_are_sorted(monkeypatch):
+    sorted_rows = []
+    real = pooling.sorted_keys
+    monkeypatch.setattr(
+        *(pooling, "sorted_keys"),
+        lambda blocks, n: sorted_rows.append(n) or real(blocks, n),
+    )
+    rng = np.random.default_rng(0)
+    p = rng.random(200_000)
+    y = (rng.random(200_000) < p).astype(float)
+    found = cumulative_test(y, p)
+    assert sum(sorted_rows) < 2000
+    exact = calibration_walk(Sample(y, p))
+    assert found.statistic == pytest.approx(exact.reach(Statistic.RANGE), rel=1e-12)
+    assert found.sigma == pytest.approx(exact.sigma, rel=1e-9)
+    assert ecce_mad(y, p) == pytest.approx(exact.reach(Statistic.MAX), rel=1e-12)

@@ -63,8 +63,20 @@ def test_several_models():
     days = {name: load_flares(name).y_prob for name in ("DAFFS", "NOAA")}
     ax = bins_sweep(FLARES.y_true, days, n_bins=COUNTS)
     assert len(ax.lines) == 6
-    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["ECE", "LS-ECE", "smECE"]
+    legend = ax.get_legend()
+    smoothed = "LS-ECE, $\\sigma$ = 1/bins"
+    assert [text.get_text() for text in legend.get_texts()] == ["ECE", smoothed, "smECE"]
     assert {text.get_text() for text in ax.texts} == {"DAFFS", "NOAA"}
+
+
+def test_words_keep_to_the_lines_that_they_are_about():
+    ax = bins_sweep(FLARES.y_true, {"a": FLARES.y_prob, "b": FLARES.y_prob}, n_bins=COUNTS)
+    ax.figure.draw_without_rendering()
+    first, last = ax.transData.transform([(2, 0), (30, 0)])[:, 0]
+    label = ax.xaxis.label.get_window_extent()
+    assert np.isclose((label.x0 + label.x1) / 2, (first + last) / 2, atol=5)
+    legend = ax.get_legend().get_window_extent()
+    assert last - 5 < legend.x0 < last + 0.1 * (last - first)
 
 
 def test_a_sweep_is_a_result():

@@ -39,6 +39,13 @@ def test_weights_go_with_their_rows():
     assert np.array_equal(y, curve.y[np.searchsorted(curve.x, x)])
 
 
+def test_clusters_go_with_their_rows():
+    week, rows = np.arange(731) // 7, SEASON == 3
+    panels = small_multiples(*FLARES, by=SEASON, groups=week, band=None)
+    found = cb.estimate("smooth_ece", FLARES.y_true[rows], FLARES.y_prob[rows], groups=week[rows])
+    assert f"{found.low:.3f} to {found.high:.3f}" in panels[3].texts[0].get_text()
+
+
 def test_a_panel_a_class():
     p = np.column_stack((FLARES.y_prob, 0.7 * (1 - FLARES.y_prob), 0.3 * (1 - FLARES.y_prob)))
     y = np.where(FLARES.y_true, "flare", "quiet")
@@ -64,9 +71,21 @@ def test_limits_are_shared():
 def test_notes_are_short():
     (ax, *_) = small_multiples(*FLARES, by=SEASON)
     assert ax.texts[-1].get_text().startswith("smECE 0.")
+    assert "n = 183" in ax.texts[-1].get_text()
     assert "band" not in ax.texts[-1].get_text()
+    assert ax.figure.get_supxlabel() == "95% band, whole curve"
     (ax, *_) = small_multiples(*FLARES, by=SEASON, method="isotonic", n_resamples=20)
     assert ax.texts[-1].get_text().startswith("miscalibration 0.")
+
+
+def test_long_names_stay_above_their_panels():
+    names = np.array(["The northern region, with all of the islands", "x" * 80])[SEASON // 2]
+    panels = small_multiples(*FLARES, by=names, band=None)
+    panels.figure.draw_without_rendering()
+    left, right = (ax.title.get_window_extent() for ax in panels)
+    assert left.x1 < right.x0
+    assert panels[0].get_title().startswith("The northern")
+    assert panels[0].get_title().endswith("islands")
 
 
 def test_words_stand_outside_only():

@@ -26,7 +26,22 @@ def test_parts_are_the_results():
 
 def test_the_verdict_is_written_whole():
     words = " ".join(text.get_text().replace("\n", " ") for text in assessment(FOUND).texts)
-    assert words == str(FOUND.verdict)
+    assert words.startswith("Miscalibration detected (P ≤ 0.001).")
+    assert words.replace("≤", "<=") == str(FOUND.verdict)
+
+
+def test_a_long_heading_stays_within_the_figure():
+    found = cb.assess([1, 1, 1], [0, 1, 1], n_resamples=100)
+    ax = assessment(found)
+    figure = ax.figure.figure
+    figure.draw_without_rendering()
+    heading, rest, *_ = ax.texts
+    words = f"{heading.get_text()} {rest.get_text()}".replace("\n", " ")
+    assert words == str(found.verdict)
+    assert heading.get_window_extent().x1 < figure.bbox.x1
+    # Words beyond the figure would press the diagrams together.
+    assert ax.get_position().width > 0.8
+    assert rest.get_window_extent().y1 < heading.get_window_extent().y0
 
 
 def test_data_are_assessed_first():

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle, StepPatch
 
 import calibrant as cb
@@ -57,6 +58,54 @@ def test_the_band_is_that_of_the_curve():
             assert np.isclose(corners, (x, y), rtol=0, atol=1e-12).all(axis=1).any()
 
 
+def test_the_band_of_data_is_that_of_an_assessment():
+    whole = cb.assess(*FLARES, n_resamples=100).curve("smooth")
+    ax = reliability(*FLARES)
+    assert "95% band, whole curve" in written(ax)
+    shown = band(ax)
+    for edge in (whole.lower, whole.upper):
+        for x, y in zip(whole.x[::64], edge[::64], strict=True):
+            assert np.isclose(shown, (x, y), rtol=0, atol=1e-12).all(axis=1).any()
+    assert "95% band, pointwise" in written(reliability(*FLARES, simultaneous=False))
+    assert "95% band, pointwise" in written(reliability(SMOOTH))
+
+
+def test_a_line_does_not_hide_its_band():
+    close = replace(SMOOTH, lower=SMOOTH.y - 0.003, upper=SMOOTH.y + 0.003)
+    widest = [max(ribbons(reliability(one))[0].get_linewidths()) for one in (SMOOTH, close)]
+    assert widest[0] > 4
+    points = 0.006 * 300  # the inside of the diagram is about 300 points high
+    assert widest[1] < points
+
+
+def test_words_do_not_lie_on_curves_or_bands():
+    wide = cb.reliability_curve(*FLARES, bandwidth=0.1)
+    wide = replace(wide, lower=wide.y - 0.35, upper=wide.y + 0.35)
+    free, crowded = reliability(SMOOTH, note="a\nb"), reliability(wide, note="a long line\n" * 8)
+    for ax, is_above in ((free, False), (crowded, True)):
+        ax.figure.draw_without_rendering()
+        (words,) = [one for one in ax.texts if one.get_text().startswith("a")]
+        assert bool(words.get_window_extent().y0 >= ax.bbox.y1) == is_above
+
+
+def test_level_stretches_of_an_isotonic_curve_are_heavier():
+    y, p = [1, 0, 0, 0, 1, 1], [0.1, 0.2, 0.3, 0.5, 0.5, 0.9]
+    curve = cb.reliability_curve(y, p, method="isotonic")
+    (heavy,) = [
+        one for one in of_kind(reliability(curve), LineCollection) if one.get_linewidths()[0] > 3
+    ]
+    assert np.array(heavy.get_segments()).tolist() == [[[0.1, 1 / 3], [0.3, 1 / 3]]]
+
+
+def test_a_single_score_has_its_interval():
+    ax = reliability([0, 1, 0, 0] * 25, [0.3] * 100, method="isotonic")
+    curve = cb.reliability_curve(
+        [0, 1, 0, 0] * 25, [0.3] * 100, method="isotonic", simultaneous=True
+    )
+    (stick,) = [one for one in of_kind(ax, LineCollection) if len(one.get_segments())]
+    assert np.allclose(stick.get_segments()[0][:, 1], (curve.lower[0], curve.upper[0]))
+
+
 def test_no_band_is_drawn_where_there_is_none():
     ax = reliability(*FLARES, band=None)
     assert not [one for one in ax.collections if one.get_zorder() == 1.5]
@@ -76,7 +125,7 @@ def test_the_note_is_the_estimate():
     assert f"smECE {estimate.value:.3f}" in written(ax)
     assert f"95% interval {estimate.low:.3f} to {estimate.high:.3f}" in written(ax)
     assert "n = 731" in written(ax)
-    assert "95% band, pointwise" in written(ax)
+    assert "95% band, whole curve" in written(ax)
 
 
 def test_level_and_seed_go_to_the_estimate_and_to_the_band():
@@ -89,7 +138,7 @@ def test_level_and_seed_go_to_the_estimate_and_to_the_band():
 def test_notes_of_ones_own():
     assert "of the sun" in written(reliability(*FLARES, note="of the sun"))
     assert written(reliability(*FLARES, note=False)) == ""
-    assert written(reliability(SMOOTH)) == ""
+    assert written(reliability(SMOOTH, note=False)) == ""
 
 
 def test_the_margin_shows_every_outcome():
@@ -131,7 +180,7 @@ def test_a_binned_curve_has_bars_counts_and_intervals():
     options = {"n_bins": 10}
     ax = reliability(*FLARES, method="binned", **options)
     table = cb.bin_table(*FLARES, **options)
-    curve = cb.reliability_curve(*FLARES, method="binned", **options)
+    curve = cb.reliability_curve(*FLARES, method="binned", simultaneous=True, **options)
     bars = of_kind(ax, Rectangle)[:10]
     assert np.allclose([bar.get_height() for bar in bars], table.mean_true)
     assert np.allclose([bar.get_x() for bar in bars], table.edges[:-1])
@@ -183,9 +232,9 @@ def test_consistency_bands_are_grey_and_say_so():
     (area,) = [one for one in ax.collections if one.get_zorder() == 1.5]
     red, green, blue = area.get_facecolor()[0, :3]
     assert red == green == blue
-    assert "grey: 95% if calibrated, pointwise" in written(ax)
+    assert "grey: 95% if calibrated, whole curve" in written(ax)
     ax = reliability(*FLARES, method="binned", band="consistency", n_bins=10)
-    assert "grey: 95% if calibrated, bin by bin" in written(ax)
+    assert "grey: 95% if calibrated, all bins at once" in written(ax)
 
 
 def test_what_every_band_says_of_itself():
@@ -215,12 +264,19 @@ def test_scores_in_a_narrow_range_fill_the_axes():
     p = 0.97 + 0.03 * rng.random(2000)
     ax = reliability(rng.random(2000) < p, p)
     low, high = ax.get_xlim()
-    assert 0.9 < low < 0.97
+    assert 0.85 < low < 0.97
     assert high == 1
     ups, _ = of_kind(ax, StepPatch)
     inside = np.diff(ups.get_data().edges)[0]
     assert 0.5 < 200 * inside / (high - low) < 2
     assert reliability(rng.random(2000) < p, p, limits=(0, 1)).get_xlim() == (0, 1)
+
+
+def test_a_curve_of_which_nothing_is_seen_is_left_out():
+    curve = cb.reliability_curve([0, 1], [0.3, 0.7], method="density", bandwidth=1e-5, band=None)
+    unseen = replace(curve, y=np.full_like(curve.y, np.nan))
+    (ribbon,) = of_kind(reliability(unseen, limits=(0, 1), margin=False), LineCollection)
+    assert len(ribbon.get_segments()) == 0
 
 
 def test_curves_end_where_rows_do():
@@ -249,7 +305,8 @@ def test_several_models_are_told_apart():
     assert len(set(colors)) == 3
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert [name.split(":")[0] for name in names] == list(days)
-    assert ax.get_legend().get_title().get_text() == "smECE (95% interval)"
+    heading = ax.get_legend().get_title().get_text()
+    assert heading.split("   ") == ["smECE (95% interval)", "95% band, whole curve"]
 
 
 def test_calls_on_one_axes_are_as_one_call():
@@ -261,6 +318,22 @@ def test_calls_on_one_axes_are_as_one_call():
     for one, two in zip(ribbons(once), ribbons(twice), strict=True):
         assert np.array_equal(one.get_segments(), two.get_segments())
         assert np.array_equal(one.get_colors(), two.get_colors())
+
+
+def test_a_key_does_not_lie_on_curves():
+    ax = Figure(figsize=(6.4, 4.8)).add_subplot()
+    for name in ("DAFFS", "NOAA"):
+        days = {f"forecasts of {name}": load_flares(name).y_prob}
+        reliability(FLARES.y_true, days, ax=ax)
+    figure = ax.figure
+    figure.draw_without_rendering()
+    key = ax.get_legend().get_window_extent()
+    shapes = [one.get_paths()[0].vertices for one in ax.collections if one.get_zorder() == 1.5]
+    shapes += [np.concatenate(one.get_segments()) for one in ribbons(ax)]
+    assert len(shapes) == 4
+    assert not key.count_contains(ax.transData.transform(np.concatenate(shapes)))
+    assert figure.bbox.contains(key.x0, key.y0)
+    assert figure.bbox.contains(key.x1, key.y1)
 
 
 def test_what_others_drew_stays():

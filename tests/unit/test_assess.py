@@ -62,6 +62,15 @@ def test_bias_and_slope_by_least_squares(rows, found):
     )
 
 
+def test_no_event_seen_does_not_refute_predictions_of_few():
+    # Calibrated: in 100 rows at 0.01 there is no event 37% of the time.
+    found = assess(np.zeros(100), np.linspace(0.005, 0.015, 100), **FEW)
+    error = np.sqrt(np.sum(np.linspace(0.005, 0.015, 100) * (1 - np.linspace(0.005, 0.015, 100))))
+    assert not found.bias.excludes(0)
+    assert found.bias.high - found.bias.value == pytest.approx(1.959964 * error / 100, rel=1e-6)
+    assert not found.slope.excludes(1)
+
+
 def test_the_stretch_is_that_of_the_range(rows, found):
     stretch, walk = found.verdict.stretch, whole_walk(*rows)
     y, p = rows
@@ -186,6 +195,20 @@ def test_one_row_and_one_score():
     assert "At the score 0.2, 100% of the weight" in str(same.verdict)
 
 
+@pytest.mark.parametrize("options", [{"n_resamples": 1}, {"level": 0.9999}, {"level": 1 - 1e-7}])
+def test_what_is_beyond_doubt_is_detected_at_any_level_from_any_number_of_draws(options):
+    assert assess(np.zeros(60), np.full(60, 0.9), **(FEW | options)).verdict.detected
+
+
+def test_what_few_events_cannot_show():
+    # Two rows, and next to no events, leave nothing to find.
+    assert "too few rows to detect anything" in str(assess([0, 1], [0.3, 0.3], **FEW).verdict)
+    verdict = assess(np.zeros(400), np.full(400, 1e-307), **FEW).verdict
+    # An error that makes an event in 400 rows with a chance of 0.8.
+    assert verdict.smallest_detectable == pytest.approx(1 - 0.2 ** (1 / 400), rel=1e-6)
+    assert verdict.n_needed is None
+
+
 def test_the_same_seed_gives_the_same_assessment(rows):
     first, second = (json.dumps(assess(*rows, rng=7, **FEW).to_dict()) for _ in range(2))
     assert first == second
@@ -257,3 +280,34 @@ def test_a_thinned_isotonic_curve_keeps_its_steps(rows):
 def test_bad_options(rows, options, said):
     with pytest.raises(CalibrantError, match=said):
         assess(*rows, **options)
+
+
+def test_outcomes_of_one_kind_say_nothing_of_a_slope():
+    p = np.linspace(0.2, 0.5, 200)
+    verdict = assess(np.ones(200), p).verdict
+    assert verdict.direction == "too low"
+    assert "as fast as" not in verdict.text
+
+
+def test_scores_the_wrong_way_round():
+    rows = simulate("perfect", 1000, rng=3)
+    verdict = assess(rows.y_true, 1 - rows.y_prob).verdict
+    assert verdict.direction == "over-confident"
+    assert "outcomes fall as predictions rise" in verdict.text
+
+
+def test_an_error_that_noise_makes_up_says_so():
+    rows = simulate("perfect", 100_000, rng=3)
+    found = assess(rows.y_true, rows.y_prob)
+    assert found["smooth_ece"].value > found["smooth_ece"].high
+    assert "most of it noise" in found.verdict.text
+
+
+def test_the_noise_of_soft_outcomes_is_their_own():
+    p = np.linspace(0.05, 0.9, 400)
+    y = p + 0.01 + np.where(np.arange(400) % 2, 1e-3, -1e-3)
+    found = assess(y, p)
+    assert found.verdict.direction == "too low"
+    residual = y - p
+    error = np.sqrt(np.sum(residual**2)) / 400
+    assert found.bias.high - found.bias.value == pytest.approx(1.959964 * error, rel=1e-6)

@@ -90,6 +90,14 @@ class TestSmallGroups:
         assert table[0].test.method == "asymptotic"
         assert table[7].n == 50
 
+    def test_p_values_can_be_as_small_as_the_number_of_groups_demands(self):
+        # 10 000 walks are too few for one group at this level, as for 600 of them at 95%.
+        table = by_group(np.zeros(40), np.full(40, 0.9), [1] * 40, level=0.99999, n_resamples=9)
+        assert table.miscalibrated == (1,)
+        assert table[1].p_value < 1e-5
+        calibrated = by_group(np.arange(40) % 2, np.full(40, 0.5), [1] * 40, n_resamples=9)
+        assert calibrated[1].p_value == 1
+
     def test_few_events_are_flagged(self):
         rng = np.random.default_rng(0)
         p = np.where(np.arange(1000) < 500, 0.02, 0.3)

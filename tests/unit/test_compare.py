@@ -86,6 +86,13 @@ class TestKnownAnswers:
         assert (pair.difference, pair.low, pair.high) == (0, 0, 0)
         assert (pair.p_value, pair.better) == (1, None)
 
+    @every_measure
+    def test_predictions_whose_squares_are_nothing(self, measure, options):
+        models = {"a": np.full(40, 1e-300), "b": np.full(40, 3e-300)}
+        pair = one_pair(np.zeros(40), models, measure=measure, n_resamples=99, **options)
+        assert pair.p_value <= 1
+        assert pair.better is None
+
     def test_brier_score_of_constant_predictions(self):
         # Losses differ by 0.3^2 - 0.1^2 for y = 0 and 0.7^2 - 0.9^2 for y = 1: mean and sd by hand.
         y = np.repeat([0, 1], [30, 10])

@@ -304,7 +304,10 @@ class TestClusters:
         with pytest.raises(CalibrantError, match="at least two clusters"):
             estimate("ece", y, p, groups=["a", "a", "a"])
         with pytest.raises(CalibrantError, match="labels of one kind"):
-            estimate("ece", y, p, groups=np.array(["a", None, 1], dtype=object))
+            estimate("ece", y, p, groups=np.array(["a", 2, 1], dtype=object))
+        for missing in ([1.0, np.nan, 2.0], np.array(["a", None, "b"], dtype=object)):
+            with pytest.raises(CalibrantError, match="no missing values; the first of 1 is at ind"):
+                estimate("ece", y, p, groups=missing)
         with pytest.raises(CalibrantError, match="a sketch does not know"):
             estimate("ece", Sketch().update(y, p), groups=[1, 2, 3])
 

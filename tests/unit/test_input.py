@@ -114,9 +114,18 @@ BAD = {
     "a single number": (1, [0.5], "y_true must be a list"),
     "lengths": (Y[:4], P, "same number of rows; got 4 and 5"),
     "swapped": (P, Y, r"look swapped: .* the order is \(y_true, y_prob\)"),
-    "text labels": (["no", "yes", "yes", "no", "yes"], P, "pos_label='yes'"),
+    "text labels": (
+        ["no", "yes", "yes", "no", "yes"],
+        P,
+        "say which one y_prob speaks of, pos_label='no' or pos_label='yes'$",
+    ),
     "text digits": (["0", "1", "1", "0", "1"], P, "pos_label='1'"),
-    "one text label": (["yes"] * 5, P, "1 text label such as 'yes'"),
+    "one text label": (["yes"] * 5, P, "every row is 'yes': name the positive label"),
+    "text classes": (
+        list("abcab"),
+        P,
+        "3 labels such as 'a': give y_prob one column a class with labels$",
+    ),
     "minus one": ([-1, 1, 1, -1, 1], P, "labels -1 and 1: say which one .* pos_label=1"),
     "one and two": ([1, 2, 2, 1, 2], P, "labels 1 and 2: say which one"),
     "many classes": ([0, 1, 2, 3, 4], P, "5 labels such as 4: give y_prob of shape"),
@@ -168,6 +177,11 @@ def test_missing_values_in_columns():
         cb.ece(polars.Series([None, 1, None, 0, 1]), P)
     with pytest.raises(cb.CalibrantError, match="lazy frame"):
         cb.ece(Y, polars.LazyFrame({"p": P}))
+
+
+def test_more_labels_than_a_positive_one_can_part():
+    with pytest.raises(cb.CalibrantError, match="the others are 'b', 'c': give y_prob one column"):
+        cb.ece(list("abcab"), P, pos_label="a")
 
 
 def test_a_wrong_positive_label():

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant import checks
 from calibrant._version import __version__
 from calibrant.assessment.classes import ClassRow, class_rows
-from calibrant.assessment.notes import data_notes, is_refuted
+from calibrant.assessment.notes import data_notes, effective_rows, is_refuted
 from calibrant.assessment.result import Assessment, Settings
 from calibrant.assessment.summary import Summary, main_stretch
 from calibrant.assessment.verdict import Findings
@@ -49,8 +49,9 @@ _MANY_ROWS = 1 << 20
 # evenly it may by half as much, for so many rows in a sketch's usual cells.
 _BLUR = 0.02
 _ROWS_OF_DEFAULT_CELLS = 3 << 20
-# Up to this many distinct scores the test is simulated: exact, and quick enough.
-_FEW_SCORES = 2000
+# Up to this many distinct scores the test is simulated: exact, and quick enough, unless a level
+# near 1 asks for more walks than this before any P-value can be small enough.
+_FEW_SCORES, _MOST_WALKS = 2000, 10_000
 
 
 def assess(
@@ -78,7 +79,8 @@ def assess(
     n_bins
         For the binned error, its curve and the table of bins.
     n_resamples
-        How many times noise is drawn for each interval, band and simulated P-value.
+        How many times noise is drawn for each interval, band and simulated P-value; for the last
+        at least 1 / (1 - level) times, or it could never be small enough.
     rng
         A seed or a generator; the same seed gives the same assessment.
     sample_weight, labels, pos_label
@@ -95,10 +97,12 @@ def assess(
     Notes
     -----
     The verdict rests on one test, :func:`calibrant.cumulative_test` of the range: simulated where
-    there are at most 2000 distinct scores, asymptotic otherwise. Where it finds nothing the
-    verdict says nothing of where or which way. `smallest_detectable` and `n_needed` come from the
-    limit law: a constant error of m sigma_n lets the walk drift, and makes its range about m + 1/m
-    sigma_n; m + 1/m = c + 0.84, c being the critical value, is found in 81 to 83% of samples.
+    there are at most 2000 distinct scores, asymptotic otherwise and at levels above 0.9999. Where
+    it finds nothing the verdict says nothing of where or which way. `smallest_detectable` and
+    `n_needed` come from the limit law: a constant error of m sigma_n lets the walk drift, and makes
+    its range about m + 1/m sigma_n; m + 1/m = c + 0.84, c being the critical value, is found in 81
+    to 83% of samples. Where events are few, `smallest_detectable` is at least the error that makes,
+    with a chance of 0.8, more of them than calibrated predictions would.
 
     From a million rows on, they are pooled in a sketch first (two, for the logit scale), whose
     errors are within the `error_bound` of each estimate, about 1e-9; where so many share their
@@ -147,7 +151,7 @@ class Assessor:
     def assessment(self, classes: tuple[ClassRow, ...]) -> Assessment:
         """Return the whole picture."""
         problem, walk = self.problem, self.walk
-        summary = Summary.of(problem.steps, self.settings.level)
+        summary = Summary.of(problem, self.settings.level)
         estimates, test = tuple(self.estimates()), self.test()
         by_name = {one.measure: one for one in estimates}
         binning = read_binning(self.settings.n_bins, "uniform", "left")
@@ -159,6 +163,7 @@ class Assessor:
             stretch=main_stretch(walk),
             level=self.settings.level,
             n=problem.n,
+            rows=effective_rows(problem),
             is_confidence=self.settings.problem == "confidence",
             is_refuted=is_refuted(problem),
         )
@@ -222,8 +227,10 @@ class Assessor:
         """Return the cumulative test, or None where there is no noise to compare with."""
         if not self.walk.sigma > 0:
             return None
-        few = len(self.walk.score) <= _FEW_SCORES
-        judge = WalkTest(Statistic.RANGE, self.settings.n_resamples if few else 0, self.rng)
+        least = math.ceil(1 / (1 - self.settings.level))
+        few = len(self.walk.score) <= _FEW_SCORES and least <= _MOST_WALKS
+        n_walks = max(self.settings.n_resamples, least) if few else 0
+        judge = WalkTest(Statistic.RANGE, n_walks, self.rng)
         problem = self.problem
         null = partial(CalibratedOutcomes.of, problem)
         return judge(self.walk, null, problem.n, "calibration")

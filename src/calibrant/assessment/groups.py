@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -12,7 +13,7 @@ import numpy as np
 from calibrant import checks
 from calibrant.assessment.group_labels import read_groups
 from calibrant.assessment.group_result import GroupRow, GroupTable
-from calibrant.assessment.notes import is_refuted
+from calibrant.assessment.notes import effective_rows, is_refuted
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import check_level, estimated
@@ -92,8 +93,9 @@ def by_group(
     A group is `small` if it has fewer than 100 rows, or predicts fewer than 15 of either outcome
     (with weights, of as many rows as they are worth: W^2 / sum w^2). Its interval is wide, and says
     so; its P-value is simulated up to 9999 times (see :func:`calibrant.cumulative_test`, "range"),
-    unless all that is left of it is a weighted sketch. P-values of other groups are asymptotic:
-    conservative for few distinct scores.
+    unless all that is left of it is a weighted sketch, and anew, more often, where no simulated
+    walk strays as far and among so many groups a smaller P-value is wanted. P-values of other
+    groups are asymptotic: conservative for few distinct scores.
 
     There is no test of soft labels, whose noise is unknown, nor of predictions that are all 0 or 1;
     `p_adjusted` is nan then, and the other groups are adjusted for their own number. Intervals are
@@ -117,13 +119,16 @@ def by_group(
     checks.check_choice(method, "method", _ADJUSTMENTS)
     check_level(level)
     check_resamples(n_resamples)
-    table = Tabulator(float(level), read_binned_error(n_bins=n_bins), int(n_resamples), rng)
+    binned = read_binned_error(n_bins=n_bins)
     if isinstance(y_true, Mapping | Sketch):
         parts = _read_sketches(y_true, y_prob, groups, sample_weight, multiclass, labels, pos_label)
     else:
         whole = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         parts = _split(whole, groups, sample_weight)
-    rows = [table.row(group, problem) for group, problem in parts]
+    problems = list(parts)
+    needed = math.ceil(len(problems) / (1 - level))
+    table = Tabulator(float(level), binned, int(n_resamples), rng, needed)
+    rows = [table.row(group, problem) for group, problem in problems]
     adjusted = _ADJUSTMENTS[method]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
     return GroupTable(tuple(rows), float(level), method)
@@ -131,12 +136,16 @@ def by_group(
 
 @dataclass(frozen=True, eq=False)
 class Tabulator:
-    """How the row of a group is made."""
+    """How the row of a group is made.
+
+    `walks_needed` simulated walks make a P-value that is small enough whatever the other groups'.
+    """
 
     level: float
     binned: BinnedError
     n_resamples: int
     rng: int | Generator
+    walks_needed: int
 
     def row(self, group: Any, problem: Problem) -> GroupRow:
         """Return the row of one group, its P-value not yet adjusted."""
@@ -156,29 +165,39 @@ class Tabulator:
             smooth_ece=estimated("smooth_ece", SmoothError(), problem, question),
             ece=self.binned(problem),
             deviation=float(deviation[np.argmax(np.abs(deviation))]),
-            test=_test(problem, walk, rng, small=small),
+            test=self._test(problem, walk, rng, small=small),
             p_adjusted=float("nan"),
             small=small,
             note=_note(problem, walk),
         )
 
+    def _test(
+        self, problem: Problem, walk: Walk, rng: Generator, *, small: bool
+    ) -> TestResult | None:
+        """Return the cumulative test, or None where there is no noise to compare with."""
+        if not walk.sigma > 0:
+            return None
+        null = partial(CalibratedOutcomes.of, problem)
+
+        def judged(n_walks: int) -> TestResult:
+            judge = WalkTest(Statistic.RANGE, n_walks, rng)
+            return judge(walk, null, problem.n, "calibration")
+
+        # A sketch does not know which weights belong to which score.
+        if not small or (problem.is_weighted and not problem.is_exact):
+            return judged(0)
+        affordable = max(_STEPS_IN_ALL // len(walk.score), _FEWEST_WALKS)
+        n_walks, more = (min(affordable, most) for most in (_MOST_WALKS, self.walks_needed))
+        found = judged(n_walks)
+        # All anew: both P-values are valid, and P is small only where both are.
+        is_least = found.p_value <= 1 / (1 + n_walks)
+        return judged(more) if is_least and more > n_walks else found
+
 
 def _is_small(problem: Problem, mean_prediction: float) -> bool:
-    rows = problem.weight**2 / float(problem.steps.weight_squared.sum())
+    rows = effective_rows(problem)
     events = rows * min(mean_prediction, 1 - mean_prediction)
     return rows < _FEW_ROWS or events < _FEW_EVENTS
-
-
-def _test(problem: Problem, walk: Walk, rng: Generator, *, small: bool) -> TestResult | None:
-    """Return the cumulative test, or None where there is no noise to compare with."""
-    if not walk.sigma > 0:
-        return None
-    n_walks = 0
-    # A sketch does not know which weights belong to which score.
-    if small and (problem.is_exact or not problem.is_weighted):
-        n_walks = min(max(_STEPS_IN_ALL // len(walk.score), _FEWEST_WALKS), _MOST_WALKS)
-    null = partial(CalibratedOutcomes.of, problem)
-    return WalkTest(Statistic.RANGE, n_walks, rng)(walk, null, problem.n, "calibration")
 
 
 def _note(problem: Problem, walk: Walk) -> str:

@@ -23,12 +23,20 @@ def data_notes(problem: Problem) -> Iterator[str]:
     if problem.is_exact:
         yield from _certainties(steps)
     else:
-        yield "Made from a sketch: rows of nearly equal score were pooled."
+        yield (
+            "Made from a sketch: rows of nearly equal score were pooled, and logits are known to "
+            "sketches on the logit scale alone."
+        )
     if problem.is_soft:
         yield "Labels are soft: their noise is known from residuals alone, and there is no test."
     if problem.is_weighted:
-        effective = problem.weight**2 / float(steps.weight_squared.sum())
-        yield f"Rows are weighted: they weigh as much as {effective:.0f} of equal weight."
+        rows = effective_rows(problem)
+        yield f"Rows are weighted: they weigh as much as {rows:.0f} of equal weight."
+
+
+def effective_rows(problem: Problem) -> float:
+    """Return how many rows of equal weight these are worth: W^2 / sum w^2."""
+    return problem.weight**2 / float(problem.steps.weight_squared.sum())
 
 
 def is_refuted(problem: Problem) -> bool:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -134,7 +136,11 @@ class Assessment(Result):
         return picture(self.plot())
 
     def to_html(
-        self, path: str | os.PathLike[str] | None = None, *, title: str = "Calibration report"
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = "Calibration report",
+        source: Mapping[str, str] | str = "",
     ) -> str:
         """Return one self-contained page, and write it to `path` if that is given.
 
@@ -144,6 +150,9 @@ class Assessment(Result):
             Where to write it.
         title
             The heading of the page.
+        source
+            What it is about, for its head: a few words, or several by name, such as
+            ``{"File": "rain.csv", "Predictions": "p"}``.
 
         Returns
         -------
@@ -153,7 +162,7 @@ class Assessment(Result):
         """
         from calibrant.report.page import page  # layers: a result may ask to be shown
 
-        text = page(self, title=title)
+        text = page(self, title=title, source=source)
         if path is not None:
             write_atomically(path, text.encode())
         return text
@@ -171,6 +180,11 @@ class Assessment(Result):
             f"{one.measure:{width}} {one.value:8.4f} {one.low:8.4f} {one.high:8.4f} "
             f"{one.bias_corrected:9.4f}"
             for one in self.estimates
+        ]
+        lines += [
+            f"{name:{width}} {one.value:8.4f} {one.low:8.4f} {one.high:8.4f}"
+            for name, one in (("bias", self.bias), ("slope", self.slope))
+            if not math.isnan(one.value)
         ]
         lines += ["", f"n = {self.n}, prevalence {self.prevalence:.4g}, {self._means()}"]
         lines += [f"- {note}" for note in self.notes]

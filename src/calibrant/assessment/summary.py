@@ -5,13 +5,14 @@ All of it comes from the steps of the cumulative walk, which rows and sketches b
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.measures.walk import Walk
-from calibrant.problem import Atoms
+from calibrant.problem import Atoms, Problem
 from calibrant.results import Interval, Stretch
 
 
@@ -36,38 +37,55 @@ class Summary:
     slope: Interval
 
     @classmethod
-    def of(cls, steps: Atoms, level: float) -> Summary:
-        """Summarise rows pooled by score."""
+    def of(cls, problem: Problem, level: float) -> Summary:
+        """Summarise the rows of a problem."""
         from scipy.special import ndtri
 
-        z = float(ndtri((1 + level) / 2))
-        total, variance = float(steps.weight.sum()), residual_variance(steps)
+        z, steps = float(ndtri((1 + level) / 2)), problem.steps
+        if problem.is_soft:
+            z *= _soft_share(problem)
+        total = float(steps.weight.sum())
         mean = float(steps.weight @ steps.score) / total
-        bias, bias_error = float(steps.residual.sum()) / total, np.sqrt(variance.sum()) / total
+        bias = float(steps.residual.sum()) / total
+        bias_error = residual_noise(steps, np.ones_like(steps.score)) / total
         away = steps.score - mean
         spread = float(steps.weight @ (away * away))
         with np.errstate(invalid="ignore", divide="ignore"):
             tilt = np.divide(steps.residual @ away, spread)
-            tilt_error = np.sqrt(variance @ (away * away)) / spread
+            tilt_error = np.divide(residual_noise(steps, away), spread)
         return cls(
             prevalence=float(steps.true.sum()) / total,
             mean_prediction=mean,
-            bias=_around(bias, z * float(bias_error), level),
+            bias=_around(bias, z * bias_error, level),
             slope=_around(1 + float(tilt), z * float(tilt_error), level),
         )
 
 
-def residual_variance(steps: Atoms) -> FloatArray:
-    """Return the sum of w^2 (y - p)^2 at each score, as if outcomes were 0 or 1.
+def residual_noise(steps: Atoms, factor: FloatArray) -> float:
+    """Return the standard deviation of the sum of f w (y - p), f being a factor at each score.
 
-    Exact for rows that count once; where weights differ at one score, they are taken to be as they
-    are on average for both outcomes. At scores with nothing but the expected outcome it is at least
-    what perfect calibration would make it.
+    It is the root of the sum of (f w (y - p))^2, as if outcomes were 0 or 1. Exact for rows that
+    count once; where weights differ at one score, they are taken to be as they are on average for
+    both outcomes. Where few outcomes of one kind were seen residuals may say too little: it is
+    never less than under perfect calibration.
     """
     p, true = steps.score, steps.true
-    squares = true * (1 - p) ** 2 + (steps.weight - true) * p * p
     mean_weight = steps.weight_squared / steps.weight
-    return np.asarray(mean_weight * squares)
+    seen = mean_weight * (true * (1 - p) ** 2 + (steps.weight - true) * p * p)
+    calibrated = steps.weight_squared * p * (1 - p)
+    squares = factor * factor
+    return float(np.sqrt(max(seen @ squares, calibrated @ squares)))
+
+
+def _soft_share(problem: Problem) -> float:
+    """Return how much noise soft outcomes have, as a share of what outcomes of 0 and 1 would have.
+
+    Where in the scores they have it is taken to be the same.
+    """
+    steps = problem.steps
+    mean_weight = float(steps.weight_squared.sum()) / problem.weight
+    most = residual_noise(steps, np.ones_like(steps.score))
+    return min(math.sqrt(problem.squared_error() * mean_weight) / most, 1.0) if most > 0 else 1.0
 
 
 def main_stretch(walk: Walk) -> Stretch:

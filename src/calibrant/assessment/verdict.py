@@ -14,12 +14,17 @@ from functools import cached_property
 from calibrant.assessment.summary import Summary
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.laws import brownian_range
-from calibrant.results import Result, Stretch, TestResult
+from calibrant.results import Result, Stretch, TestResult, printed_p_value
 
 __all__ = ["Verdict"]
 
 # What `smallest_detectable` and `n_needed` speak of is found with a chance of 0.8.
-_POWER_QUANTILE = 0.8416212335729143
+_POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143
+# With fewer expected events a walk is no Brownian motion, and they are counted; with more of them
+# the count asks for no more than the limit law does.
+_FEW_EVENTS = 100
+# More rows than anyone will ever have are as good as none that would do.
+_MOST_ROWS = 1e12
 
 
 @dataclass(frozen=True, repr=False)
@@ -30,7 +35,8 @@ class Verdict(Result):
     ----------
     detected
         Whether miscalibration was detected: by the cumulative test, or, for soft labels, whose
-        noise the test does not know, by the interval of ecce_r.
+        noise the test does not know, and predictions of 0 and 1 alone, which have none, by the
+        interval of ecce_r; or because a prediction of 0 came true or one of 1 did not.
     direction
         "over-confident", "under-confident", "too high", "too low", "mixed", or "none detected".
         Binary predictions are over-confident where outcomes rise more slowly than predictions;
@@ -42,7 +48,7 @@ class Verdict(Result):
         noise is not known.
     n_needed
         How many such rows would make a deviation of the size seen, less what noise adds to it,
-        be found in 4 of 5 samples; None where there is nothing left of it, or no noise is known.
+        be found in 4 of 5 samples; None where next to nothing is left of it, or no noise is known.
     text
         All of it in a few sentences.
     """
@@ -63,7 +69,7 @@ class Verdict(Result):
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a verdict is made from."""
+    """All that a verdict is made from; `rows` is what weighted rows are worth, W^2 / sum w^2."""
 
     smooth: Estimate
     deviation: Estimate
@@ -72,6 +78,7 @@ class Findings:
     stretch: Stretch
     level: float
     n: int
+    rows: float
     is_confidence: bool
     is_refuted: bool
 
@@ -95,7 +102,9 @@ class Findings:
     @property
     def smallest_detectable(self) -> float:
         """The constant error that is found with the power above."""
-        return math.nan if self.test is None else self._reach * self.test.sigma
+        if self.test is None:
+            return math.nan
+        return max(self._reach * self.test.sigma, self._least_by_count(self.test.sigma))
 
     @property
     def n_needed(self) -> int | None:
@@ -103,7 +112,9 @@ class Findings:
         size = self.deviation.bias_corrected
         if self.test is None or size <= 0:
             return None
-        return math.ceil(self.n * (self._reach * self.test.sigma / size) ** 2)
+        ratio = self._reach * self.test.sigma / size
+        needed = self.n * ratio * ratio
+        return math.ceil(needed) if needed < _MOST_ROWS else None
 
     @cached_property
     def _reach(self) -> float:
@@ -113,6 +124,25 @@ class Findings:
         """
         far = float(brownian_range.ppf(self.level)) + _POWER_QUANTILE
         return (far + math.sqrt(max(far * far - 4, 0.0))) / 2
+
+    def _least_by_count(self, sigma: float) -> float:
+        """Return the constant error that makes enough of few events; 0 where they are many.
+
+        As if all rows had one score p with p(1 - p) their mean variance: the least number of
+        events that is as rare, in n rows, as the test demands on one of its two sides must be
+        reached with the power above. It is 1 where no number is so rare.
+        """
+        from scipy.special import betainc, betaincinv
+
+        n, variance = self.rows, self.rows * sigma * sigma
+        if n * variance >= _FEW_EVENTS:
+            return 0.0
+        p = 2 * variance / (1 + math.sqrt(max(1 - 4 * variance, 0.0)))
+        # The chance of k events or more in n rows is betainc(k, n - k + 1, p).
+        for k in range(1, math.floor(n) + 1):
+            if betainc(k, n - k + 1, p) <= (1 - self.level) / 2:
+                return float(betaincinv(k, n - k + 1, _POWER)) - p
+        return 1.0
 
     @property
     def _detected(self) -> bool:
@@ -130,18 +160,24 @@ class Findings:
         bias, slope = self.summary.bias, self.summary.slope
         if self.is_confidence and bias.excludes(0):
             return "over-confident" if bias.value < 0 else "under-confident"
-        if not self.is_confidence and slope.excludes(1):
+        if not self.is_confidence and self._outcomes_differ and slope.excludes(1):
             return "over-confident" if slope.value < 1 else "under-confident"
         if bias.excludes(0):
             return "too high" if bias.value < 0 else "too low"
         return "mixed"
+
+    @property
+    def _outcomes_differ(self) -> bool:
+        """Whether outcomes could rise or fall with predictions at all."""
+        return 0 < self.summary.prevalence < 1
 
     def _whether(self) -> str:
         found = "Miscalibration detected" if self._is_seen else "No miscalibration detected"
         if self.test is None:
             reason = f"the interval of ecce_r begins {'above' if self._is_seen else 'at'} 0"
         else:
-            reason = f"P = {_p_value(self.test.p_value)}"
+            sign, number = printed_p_value(self.test.p_value, is_least=self.test.is_least)
+            reason = f"P {sign} {number}"
         if self.is_refuted and not self._is_seen:
             found = "Not calibrated, since a prediction of 0 came true or one of 1 did not"
             reason = f"beyond that no miscalibration is detected: {reason}"
@@ -149,8 +185,9 @@ class Findings:
 
     def _how_much(self) -> str:
         s = self.smooth
+        noise = ", most of it noise" if s.value > s.high else ""
         return (
-            f"The smooth calibration error is {s.value:.3g}, "
+            f"The smooth calibration error is {s.value:.3g}{noise}, "
             f"{100 * s.level:g}% interval {s.low:.3g} to {s.high:.3g}."
         )
 
@@ -181,6 +218,11 @@ class Findings:
         if self.is_confidence:
             more = "exceeds" if bias.value < 0 else "falls short of"
             return f"confidence {more} accuracy by {abs(bias.value):.2g} on average"
+        if slope.high < 0:
+            return (
+                "outcomes fall as predictions rise; is one of them the wrong way round? "
+                f"(slope {slope.value:.2g}, {slope.low:.2g} to {slope.high:.2g})"
+            )
         return (
             f"outcomes rise {slope.value:.2g} times as fast as predictions "
             f"({slope.low:.2g} to {slope.high:.2g})"
@@ -199,10 +241,6 @@ class Findings:
                 "would show it."
             )
         return parts
-
-
-def _p_value(p: float) -> str:
-    return f"{p:.2g}" if p >= 1e-4 else f"{p:.0e}"
 
 
 def _share(share: float) -> str:

@@ -88,4 +88,10 @@ def show_groups(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str
         write_json(found.to_dict())
     else:
         show(*group_parts(found))
-    return {f"group {row.group!r}": group_numbers(row) for row in found}
+    return {_who(row.group): group_numbers(row) for row in found}
+
+
+def _who(group: object) -> str:
+    from calibrant.cli.outcomes import group_name
+
+    return f"group {group_name(group) if group is None else repr(group)}"

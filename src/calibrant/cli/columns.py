@@ -86,7 +86,7 @@ def choose(request: Request, looks: Sequence[Look]) -> Columns:
     """Return the columns that are meant."""
     wanted = request.wanted
     names = [look.name for look in looks]
-    classes, probs = _expanded(wanted.probs, names, each=request.each)
+    classes, probs = expanded(wanted.probs, names, each=request.each)
     taken = {wanted.label, wanted.weight, wanted.by, *probs}
     guessed = {}
     if not probs:
@@ -130,7 +130,7 @@ def _n_shared(names: Sequence[str]) -> int:
     return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False)))
 
 
-def _expanded(given: Sequence[str], names: Sequence[str], *, each: bool) -> Named:
+def expanded(given: Sequence[str], names: Sequence[str], *, each: bool) -> Named:
     """Return the names given to columns, if any, and the columns that options stand for."""
     found: list[tuple[str, str]] = []
     for one in given:
@@ -171,13 +171,21 @@ def _obvious(
         if len(candidates) == 1 or (several and candidates):
             return tuple(candidates)
         if candidates:
+            hint = f", or all, as classes, with {_all(candidates, names)}" * (role is _PROB)
             raise CalibrantError(
-                f"{role.what} may be in {_listed(candidates)}: name one with {role.option}"
+                f"{role.what} may be in {_listed(candidates)}: name one with {role.option}{hint}"
             )
     raise CalibrantError(
         f"no column looks like {role.what}: name one with {role.option}; "
         f"{inventory(dict.fromkeys(names))}"
     )
+
+
+def _all(some: Sequence[str], names: Sequence[str]) -> str:
+    """Return the shortest way to name some columns."""
+    front = some[0][: _n_shared(some)]
+    fits = front and all(name in some for name in names if name.startswith(front))
+    return f"--prob '{front}*'" if fits else "one --prob each"
 
 
 def kind_of(sql_type: str) -> str:

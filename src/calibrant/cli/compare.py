@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def compare(
-    files: options.Files,
+    files: options.Tables,
     label: options.Label = None,
     prob: options.ProbOfModels = None,
     weight: options.Weight = None,
@@ -116,19 +116,21 @@ def _check_same_outcomes(first: tuple[str, Any], second: tuple[str, Any]) -> Non
 
 def _parts(found: Comparison) -> list[RenderableType]:
     """Return a comparison as parts to show: a ranking, and the differences of all pairs."""
-    from calibrant.cli.terminal import p_value, plain_table
+    from calibrant.cli.sheet import Sheet
+    from calibrant.cli.terminal import fitted, p_value
 
     level = f"{100 * found.level:g}% interval"
-    ranking = plain_table("rank", "model", found.measure, level, "less noise")
+    ranking = Sheet("model", ("rank", found.measure, level, "corrected"), ("corrected", "rank"))
     for model in found.models:
         one = model.estimate
         ends = f"{one.low:.4f} to {one.high:.4f}"
-        cells = (f"{one.value:.4f}", ends, f"{one.bias_corrected:.4f}")
-        ranking.add_row(str(model.rank), model.name, *cells)
-    pairs = plain_table("difference", "value", level, "P", "P adjusted")
+        cells = (str(model.rank), f"{one.value:.4f}", ends, f"{one.bias_corrected:.4f}")
+        ranking.add(model.name, cells=cells)
+    pairs = Sheet("difference", ("value", level, "P", "P adjusted"), ("P", level))
     for pair in found.pairs:
         ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
         chances = (p_value(pair.p_value), p_value(pair.p_adjusted))
-        pairs.add_row(f"{pair.a} - {pair.b}", f"{pair.difference:+.4f}", ends, *chances)
+        pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *chances))
     told_apart = f"told apart where P, adjusted for their number, is at most {1 - found.level:.2g}"
-    return [ranking, "", pairs, "", f"n = {found.n}; less is better; models are {told_apart}."]
+    note = f"n = {found.n}; less is better; models are {told_apart}."
+    return [*fitted(ranking), "", *fitted(pairs), "", note]

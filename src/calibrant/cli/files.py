@@ -66,7 +66,7 @@ def connected() -> Iterator[DuckDBPyConnection]:
 def glance(connection: DuckDBPyConnection, path: Path) -> DuckDBPyRelation | None:
     """Return the rows of a file, or None where it has none."""
     with saying(path):
-        return open_relation(connection, path, _NONE_YET)
+        return open_relation(connection, path, _NONE_YET, "either")
 
 
 def columns_of(connection: DuckDBPyConnection, paths: Sequence[Path], request: Request) -> Columns:

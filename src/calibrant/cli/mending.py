@@ -1,7 +1,7 @@
-"""Mending: a table written again with a column of recalibrated probabilities beside the old ones.
+"""Mending: a table written again with columns of recalibrated probabilities beside the old ones.
 
-DuckDB reads, mends and writes, so that tables may be larger than memory. The columns of text files
-are not interpreted: all but the new one are written as they were read.
+The probabilities are read, checked and mended in memory. All other columns pass from file to file,
+those of text files uninterpreted: they are written as they were read.
 """
 
 from __future__ import annotations
@@ -9,47 +9,70 @@ from __future__ import annotations
 import glob
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
+import numpy as np
+
+from calibrant.arrays import AnyArray
+from calibrant.cli.columns import expanded
 from calibrant.cli.files import connected, is_sketch, local_files
 from calibrant.cli.request import Request
 from calibrant.cli.rows import Reading
 from calibrant.cli.wording import plainly
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import Calibrator, ProbabilityMap
-from calibrant.sources.columns import Columns, quoted
+from calibrant.sources.columns import Columns, inventory, quoted
 from calibrant.sources.files import saying
-from calibrant.sources.formats import FORMATS, format_of
+from calibrant.sources.formats import FORMATS, csv_options, format_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 ENDINGS = (".csv", ".parquet")
-_SCORE = "calibrant: the score as a number"
+_MENDED = "calibrant_mended"
 
 
-def mend(request: Request, calibrator: Calibrator | ProbabilityMap, out: Path) -> str:
-    """Write a table with a column of mended probabilities to `out`; return that column's name."""
-    (prob,) = request.wanted.probs
-    columns = Columns(prob, (prob,))
-    made = f"{prob}_recalibrated"
+class Mended(NamedTuple):
+    """The columns that were added to a table, and in how many rows they are empty."""
+
+    columns: list[str]
+    n_empty: int
+
+
+def mend(request: Request, calibrator: Calibrator | ProbabilityMap, out: Path) -> Mended:
+    """Write a table with mended probabilities, a column for each that is mended, to `out`."""
     if "-" in request.files:
         raise CalibrantError("--out reads its table twice, and a pipe only gives it once")
     with local_files(request) as paths, connected() as connection:
         if len(paths) > 1 or is_sketch(paths[0]):
             raise CalibrantError("--out is for one table at a time, and not for sketches")
-        with plainly(columns):
-            # Refuses what is no probability, with its row.
-            Reading(columns, any_label=True, drops=False, limit=None).rows(connection, paths)
         with saying(paths[0]):
             table = _uninterpreted(connection, paths[0])
-            if made in table.columns:
-                raise CalibrantError(f"there is a column {made!r} already")
-            score = quoted(_SCORE)
-            scored = table.project(f"*, CAST({quoted(prob)} AS DOUBLE) AS {score}")
-            mended = f"{calibrator.to_sql(_SCORE)} AS {quoted(made)}"
-            _write(scored.project(f"* EXCLUDE ({score}), {mended}"), out)
-    return made
+            probs = _probs(request, table.columns)
+            made = [f"{prob}_recalibrated" for prob in probs]
+            for name in made:
+                if name in table.columns:
+                    raise CalibrantError(f"there is a column {name!r} already")
+        columns = Columns(probs[0], probs)
+        with plainly(columns):
+            rows = Reading(columns, True, request.on_invalid, None).rows(connection, paths)
+            assert rows is not None  # there is no limit
+            given = [rows.columns[prob] for prob in probs]
+            mended = calibrator.predict(np.column_stack(given) if len(given) > 1 else given[0])
+        with saying(paths[0]):
+            values = np.full((len(rows.kept), len(probs)), np.nan)
+            values[rows.kept] = mended.reshape(-1, len(probs))
+            _write(_beside(connection, table, dict(zip(made, values.T, strict=True))), out)
+    return Mended(made, int((~rows.kept).sum()))
+
+
+def _probs(request: Request, names: list[str]) -> tuple[str, ...]:
+    """Return the columns to mend, in the order in which classes were learnt."""
+    _, probs = expanded(request.wanted.probs, names, each=True)
+    for name in probs:
+        if name not in names:
+            raise CalibrantError(f"there is no column {name!r}; {inventory(dict.fromkeys(names))}")
+    return probs
 
 
 def _uninterpreted(connection: DuckDBPyConnection, path: Path) -> DuckDBPyRelation:
@@ -58,10 +81,22 @@ def _uninterpreted(connection: DuckDBPyConnection, path: Path) -> DuckDBPyRelati
         return connection.read_parquet(name)
     if form.startswith("JSON"):
         raise CalibrantError("--out takes tables in CSV or Parquet")
-    separator = "\t" if form == "TSV" else None
-    return connection.read_csv(
-        name, header=True, skiprows=0, comment="", all_varchar=True, sep=separator
-    )
+    return connection.read_csv(name, **csv_options(form) | {"na_values": ""}, all_varchar=True)
+
+
+def _beside(
+    connection: DuckDBPyConnection, table: DuckDBPyRelation, columns: dict[str, AnyArray]
+) -> DuckDBPyRelation:
+    """Return a table with further columns, nan being nothing; rows keep their order."""
+    short = {f"c{i}": np.ascontiguousarray(values) for i, values in enumerate(columns.values())}
+    connection.register(_MENDED, short)
+    named = [
+        f"CASE WHEN NOT isnan(m.{column}) THEN m.{column} END AS {quoted(name)}"
+        for column, name in zip(short, columns, strict=True)
+    ]
+    both = table.query("t", f"SELECT t.*, {', '.join(named)} FROM t POSITIONAL JOIN {_MENDED} AS m")
+    assert both is not None  # it is a query
+    return both
 
 
 def _write(table: DuckDBPyRelation, out: Path) -> None:

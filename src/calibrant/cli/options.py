@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -14,9 +14,26 @@ Files = Annotated[
         help="CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; sketches; - for a pipe.",
     ),
 ]
+Tables = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE",
+        show_default=False,
+        help="CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for a pipe.",
+    ),
+]
+Sketches = Annotated[
+    list[str],
+    typer.Argument(metavar="FILE", show_default=False, help="Sketches; patterns; - for a pipe."),
+]
 Label = Annotated[
     str | None,
-    typer.Option("--label", metavar="COLUMN", show_default=False, help="Outcomes: 0 or 1."),
+    typer.Option(
+        "--label",
+        metavar="COLUMN",
+        show_default=False,
+        help="Outcomes: 0 or 1, yes or no, soft in between, two names (--pos-label), or classes.",
+    ),
 ]
 Prob = Annotated[
     list[str] | None,
@@ -63,7 +80,7 @@ Multiclass = Annotated[
     ),
 ]
 OnInvalid = Annotated[
-    str,
+    Literal["raise", "drop"],
     typer.Option(
         "--on-invalid",
         metavar="raise|drop",

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 import numpy as np
 
 from calibrant.arrays import AnyArray
 from calibrant.sources.groups import key_of
 
-# DuckDB reads these as true and false, too.
-_TRUE, _FALSE = {"true", "yes", "t", "y", "1"}, {"false", "no", "f", "n", "0"}
+# What a group is called whose rows say nothing about it.
+_NO_GROUP = "(none)"
 
 
 def as_text(values: AnyArray) -> AnyArray:
@@ -16,20 +18,20 @@ def as_text(values: AnyArray) -> AnyArray:
     if values.dtype.kind == "O":
         return values.astype(str)
     present, inverse = np.unique(values, return_inverse=True)
-    words = [_word(key_of(value)) for value in present]
+    words = [word_of(value) for value in present]
     return np.array(words, dtype=str)[inverse.reshape(len(values))]
 
 
-def label_named(text: str, values: AnyArray) -> str:
-    """Return the label that an option names, as `as_text` writes it."""
-    if values.dtype.kind == "b" and text.lower() in _TRUE | _FALSE:
-        return _word(text.lower() in _TRUE)
-    if values.dtype.kind in "fiu":
-        try:
-            return _word(key_of(float(text)))
-        except ValueError:
-            return text
-    return text
+def word_of(value: object) -> str:
+    """Return one label as text."""
+    value = key_of(value)
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
+def label_named(text: str, present: Collection[str]) -> str:
+    """Return the label that an option names: 1.0 names 1, and true names True."""
+    same = [word for word in present if _is_same(word, text)]
+    return same[0] if len(same) == 1 and text not in present else text
 
 
 def as_groups(values: AnyArray) -> list[object]:
@@ -41,5 +43,13 @@ def as_groups(values: AnyArray) -> list[object]:
     return list(keys[inverse.reshape(len(values))])
 
 
-def _word(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+def _is_same(word: str, text: str) -> bool:
+    try:
+        return float(word) == float(text)
+    except ValueError:
+        return word.lower() == text.lower()
+
+
+def group_name(group: object) -> str:
+    """Return what people read of a group."""
+    return _NO_GROUP if group is None else str(group)

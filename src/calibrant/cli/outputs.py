@@ -33,5 +33,6 @@ def path_of_each(out: str, keys: Sequence[Any]) -> dict[Any, Path]:
 
 
 def _in_a_name(key: Any) -> str:
-    """Return a key as part of the name of a file, whatever characters it has."""
-    return quote("null" if key is None else str(key), safe=" ,+=@")
+    """Return a key as part of the name of a file: letters of all alphabets stay what they are."""
+    name = "null" if key is None else str(key)
+    return "".join(c if c.isalnum() else quote(c, safe=" ,+=@") for c in name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from pathlib import Path
 from typing import Annotated
 
@@ -28,7 +29,7 @@ def papers(
     r"""Run the experiments of the papers behind calibrant.
 
     Writes a page that sets published and reproduced numbers side by side, with tables and figures.
-    A run that was interrupted goes on where it stopped. Without a name, prints the names.
+    A run that was interrupted goes on where it stopped. Without a name, prints names and titles.
 
     \b
     calibrant papers
@@ -38,7 +39,10 @@ def papers(
 
     known = experiments.names()
     if not names:
-        _print(list(known), json=json)
+        if json:
+            write_json({"papers": list(known)})
+        else:
+            write("".join(f"{name:16}  {_title(name)}\n" for name in known))
         return
     wanted = list(known) if names == ["all"] else names
     for name in wanted:
@@ -55,8 +59,7 @@ def papers(
         write_json({"pages": pages})
 
 
-def _print(names: list[str], *, json: bool) -> None:
-    if json:
-        write_json({"papers": names})
-    else:
-        write("".join(f"{name}\n" for name in names))
+def _title(name: str) -> str:
+    """Return authors and title, with which a paper's module begins to speak of itself."""
+    said = import_module(f"calibrant.papers.{name.replace('-', '_')}").__doc__ or ""
+    return said.partition("\n")[0].partition(": ")[0].rstrip(".")

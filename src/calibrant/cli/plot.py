@@ -106,6 +106,7 @@ def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figur
 
 def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
     """Return a panel for each group of one model."""
+    from calibrant.cli.outcomes import group_name
     from calibrant.plot import small_multiples
 
     if len(models) > 1:
@@ -114,10 +115,10 @@ def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure
         raise CalibrantError("--by goes with --kind reliability or cumulative")
     (data,) = models.values()
     if data.groups is None:
-        sketches = {str(group): one for group, one in data.pair[0].items()}
+        sketches = {group_name(group): one for group, one in data.pair[0].items()}
         return small_multiples(sketches, kind=kind, **asked).figure  # type: ignore[arg-type]
     # Rows without a group have a panel, too, under a name.
-    groups = [str(group) for group in data.groups] if None in data.groups else data.groups
+    groups = [group_name(group) for group in data.groups] if None in data.groups else data.groups
     return data.ask(small_multiples, kind=kind, by=groups, **asked).figure
 
 

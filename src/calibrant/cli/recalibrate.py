@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 
 def recalibrate(
-    files: options.Files,
+    files: options.Tables,
     label: options.Label = None,
     prob: options.Prob = None,
     weight: options.Weight = None,
@@ -65,7 +65,7 @@ def recalibrate(
             "--out",
             metavar="PATH",
             show_default=False,
-            help="Write the table with a column of mended probabilities: *.csv or *.parquet.",
+            help="Write the table with mended probabilities, too: *.csv or *.parquet.",
         ),
     ] = None,
     report: Annotated[
@@ -80,7 +80,8 @@ def recalibrate(
 
     Every method is judged by its score on rows that were held out. The best of those that help
     beyond noise is kept; where none does, probabilities are best left alone. What was saved mends
-    the probabilities of other tables, which need no outcomes.
+    the probabilities of other tables, which need no outcomes. Rows that --on-invalid drop leaves
+    out are still in the table of --out, with nothing in the new column.
 
     \b
     calibrant recalibrate forecasts.csv --label rain --prob p --save mend.json --report mend.html
@@ -109,8 +110,10 @@ def recalibrate(
         calibrator.save(keep)
         say(f"wrote {keep}")
     if target is not None:
-        column = mend(replace(request, wanted=Wanted(probs=probs)), calibrator, target)
-        say(f"wrote {target}, with the column {column!r}")
+        mended = mend(replace(request, wanted=Wanted(probs=probs)), calibrator, target)
+        names = ", ".join(map(repr, mended.columns))
+        empty = f", empty in {mended.n_empty} of its rows" * bool(mended.n_empty)
+        say(f"wrote {target}, with the column{'s' * (len(mended.columns) > 1)} {names}{empty}")
 
 
 def _learnt(
@@ -145,23 +148,25 @@ def _check_mends(request: Request, target: Path | None, keep: Path | None) -> No
         raise CalibrantError("--using needs --out, the table to write")
     if keep is not None:
         raise CalibrantError("--using learns nothing, so there is nothing to --save or --report")
-    if len(request.wanted.probs) != 1:
-        raise CalibrantError("--using needs --prob, the one column to mend")
+    if not request.wanted.probs:
+        raise CalibrantError("--using needs --prob, the column to mend, or one a class")
 
 
 def _parts(found: Recalibration) -> list[RenderableType]:
     """Return a recalibration as parts to show: a sentence, and how every method did."""
     from rich.text import Text
 
-    from calibrant.cli.terminal import p_value, plain_table
+    from calibrant.cli.sheet import Sheet
+    from calibrant.cli.terminal import fitted, p_value
 
     sentence, _, _ = repr(found).partition("\n")
-    table = plain_table("method", f"{found.score} score", "gain", "+-", "P adjusted")
-    table.add_row("as given", f"{found.score_before:.4f}")
+    # Assessments of several classes have a Brier score, too, of the confidence alone.
+    score = f"{found.score}, all classes" if found.held_out.ndim > 1 else f"{found.score} score"
+    headings = (score, "gain", "+-", "P adjusted")
+    sheet = Sheet("method", headings, spare=("+-", "P adjusted"))
+    sheet.add("as given", cells=[f"{found.score_before:.4f}"])
     for one in found.candidates:
         gain = (f"{one.improvement:+.5f}", f"{one.standard_error:.5f}")
-        chosen = one.method == found.method
-        table.add_row(
-            one.method, f"{one.score:.4f}", *gain, p_value(one.p_value), style="bold" * chosen
-        )
-    return [Text(sentence, style="bold"), "", table]
+        cells = (f"{one.score:.4f}", *gain, p_value(one.p_value))
+        sheet.add(one.method, cells=cells, style="bold" * (one.method == found.method))
+    return [Text(sentence, style="bold"), "", *fitted(sheet)]

@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from calibrant.sources.faults import OnInvalid
 
 
 @dataclass(frozen=True)
@@ -22,25 +26,16 @@ class Request:
     """What a command line says about its input.
 
     With `each`, every column of probabilities is a model of its own; otherwise several are classes
-    of one.
+    of one. `on_invalid` is None where the command knows nothing but refusal.
     """
 
     files: tuple[str, ...]
     wanted: Wanted = field(default_factory=Wanted)
     pos_label: str | None = None
     multiclass: str | None = None
-    on_invalid: str = "raise"
+    on_invalid: OnInvalid | None = None
     form: str | None = None
     each: bool = False
-
-    def __post_init__(self) -> None:
-        if self.on_invalid not in ("raise", "drop"):
-            raise CalibrantError(f"--on-invalid must be raise or drop; got {self.on_invalid!r:.80}")
-
-    @property
-    def drops(self) -> bool:
-        """Whether rows that cannot be counted are left out rather than refused."""
-        return self.on_invalid == "drop"
 
     def check_speaks_of_no_column(self) -> None:
         """Refuse to be about a sketch and about columns, which it has no more."""

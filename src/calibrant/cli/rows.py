@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
 import numpy as np
@@ -18,14 +18,31 @@ from calibrant.arrays import AnyArray
 from calibrant.cli.columns import kind_of
 from calibrant.errors import CalibrantError
 from calibrant.sources.columns import Columns, quoted
-from calibrant.sources.faults import Example, Faults, Mask, Rule, broken_in_memory, rules_of
+from calibrant.sources.faults import (
+    Example,
+    Faults,
+    Mask,
+    OnInvalid,
+    Rule,
+    broken_in_memory,
+    most_telling,
+    rules_of,
+)
 from calibrant.sources.files import saying
-from calibrant.sources.formats import open_relation
+from calibrant.sources.formats import LabelKind, open_relation
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 Columned = dict[str, AnyArray]
+
+
+class Rows(NamedTuple):
+    """The rows that can be counted as columns, which of all rows they are, and what ails others."""
+
+    columns: Columned
+    kept: Mask
+    faults: Faults
 
 
 @dataclass(frozen=True)
@@ -38,52 +55,41 @@ class Reading:
         The columns.
     any_label
         Whether outcomes may be called anything, because the positive one or every class is named.
-    drops
-        Whether rows that cannot be counted are left out rather than refused.
+    on_invalid
+        Whether rows that cannot be counted are left out or refused; None where nothing else than
+        refusal is known.
     limit
         How many rows may be held in memory; None for any number.
     """
 
     columns: Columns
     any_label: bool
-    drops: bool
+    on_invalid: OnInvalid | None
     limit: int | None
 
-    def rows(self, connection: DuckDBPyConnection, paths: Sequence[Path]) -> Columned | None:
-        """Return all rows as columns, or None where there are more than may be."""
-        faults, parts, n_read = Faults(list(self._rules())), [], 0
+    def rows(self, connection: DuckDBPyConnection, paths: Sequence[Path]) -> Rows | None:
+        """Return all rows, or None where there are more than may be."""
+        faults, parts, kept, n_read = Faults(list(self._rules())), [], [], 0
         for path in paths:
             with saying(path):
-                relation = self._opened(connection, path)
+                label: LabelKind = "word" if self.any_label else "either"
+                relation = opened(connection, path, self.columns, label)
                 if relation is None:
                     continue
                 if self.limit is not None:
                     relation = relation.limit(self.limit + 1 - n_read)
                 part = _fetched(relation, self.columns.names)
-                n_read += self._n_rows(part)
-                parts.append(self._sound(part, faults, path))
+                sound = self._sound(part, faults, path)
+                n_read += len(sound)
+                kept.append(sound)
+                parts.append(part if sound.all() else _only(part, sound))
             if self.limit is not None and n_read > self.limit:
                 return None
-        if not self.drops:
-            faults.refuse()
-        n_kept = sum(map(self._n_rows, parts))
-        faults.warn(n_kept, stacklevel=1)
+        n_kept = sum(int(sound.sum()) for sound in kept)
+        faults.refuse(n_kept, self.on_invalid)
         if not n_kept:
             raise CalibrantError(f"{paths[0].name} has no rows that can be counted")
-        return _joined(parts, self.columns)
-
-    def _n_rows(self, part: Columned) -> int:
-        return len(part[self.columns.label])
-
-    def _opened(self, connection: DuckDBPyConnection, path: Path) -> DuckDBPyRelation | None:
-        # Text is welcome in the column of labels: whether it makes sense is seen later.
-        relation = open_relation(connection, path, replace(self.columns, is_multiclass=True))
-        if relation is None:
-            return None
-        schema = nw.from_native(relation).collect_schema()
-        holds_text = schema.get(self.columns.label) in (nw.String, nw.Enum)
-        replace(self.columns, is_multiclass=holds_text).bound(schema)
-        return relation
+        return Rows(_joined(parts, self.columns), np.concatenate(kept), faults)
 
     def _rules(self) -> Iterator[Rule]:
         for rule in rules_of(self.columns):
@@ -91,25 +97,45 @@ class Reading:
             if (
                 rule.role == "label"
                 and rule.kind == "outside"
-                and (self.any_label or not self.drops)
+                and (self.any_label or self.on_invalid != "drop")
             ):
                 continue
             yield rule._replace(classes=())
 
-    def _sound(self, part: Columned, faults: Faults, path: Path) -> Columned:
-        """Return the rows that can be counted, and note the others."""
-        wrong: Mask = np.zeros(self._n_rows(part), dtype=bool)
+    def _sound(self, part: Columned, faults: Faults, path: Path) -> Mask:
+        """Return which rows can be counted, and note the others."""
+        wrong: Mask = np.zeros(len(part[self.columns.label]), dtype=bool)
         for code, rule in enumerate(faults.rules):
-            values = part[rule.column]
-            broken = broken_in_memory(rule, _numbers(values)) & ~wrong
+            values, numbers = part[rule.column], _numbers(part[rule.column])
+            broken = broken_in_memory(rule, numbers) & ~wrong
             if broken.any():
-                row = int(np.argmax(broken))
+                row = most_telling(numbers, broken)
                 example = Example(
                     values[row : row + 1].tolist()[0], f"at index {row} of {path.name}"
                 )
                 faults.add(code, int(broken.sum()), example)
             wrong |= broken
-        return {name: values[~wrong] for name, values in part.items()} if wrong.any() else part
+        return ~wrong
+
+
+def opened(
+    connection: DuckDBPyConnection, path: Path, columns: Columns, label: LabelKind
+) -> DuckDBPyRelation | None:
+    """Return the rows of a file that has all columns, or None where it has no rows.
+
+    Text is welcome in the column of labels: whether it makes sense is seen later.
+    """
+    relation = open_relation(connection, path, columns, label)
+    if relation is None:
+        return None
+    schema = nw.from_native(relation).collect_schema()
+    holds_text = schema.get(columns.label) in (nw.String, nw.Enum)
+    replace(columns, is_multiclass=holds_text).bound(schema)
+    return relation
+
+
+def _only(part: Columned, rows: Mask) -> Columned:
+    return {name: values[rows] for name, values in part.items()}
 
 
 def _fetched(relation: DuckDBPyRelation, names: Sequence[str]) -> Columned:

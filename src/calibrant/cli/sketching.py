@@ -38,12 +38,13 @@ Cells = Annotated[
 
 
 def sketch(
-    files: options.Files,
+    files: options.Tables,
     out: Out,
     label: options.Label = None,
     prob: options.Prob = None,
     weight: options.Weight = None,
     by: options.By = None,
+    pos_label: options.PosLabel = None,
     cells: Cells = None,
     on_invalid: options.OnInvalid = "raise",
     form: options.Form = None,
@@ -62,7 +63,7 @@ def sketch(
     from calibrant.cli.shards import sketched
 
     wanted = Wanted(label, tuple(prob or ()), weight, by)
-    request = Request(tuple(files), wanted, on_invalid=on_invalid, form=form)
+    request = Request(tuple(files), wanted, pos_label, on_invalid=on_invalid, form=form)
     if by is not None or HOLE not in out:
         _check(out, several=by is not None)
     with local_files(request) as paths, connected() as connection:
@@ -75,7 +76,7 @@ def sketch(
     _save(made if isinstance(made, dict) else {None: made}, out, json=json)
 
 
-def merge(files: options.Files, out: Out, json: options.Json = False) -> None:
+def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None:
     r"""Merge sketches into one.
 
     The result is that of one pass over all their rows.

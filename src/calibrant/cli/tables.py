@@ -2,8 +2,8 @@
 
 Up to four million rows are held in memory, so that every question can be answered. More become a
 sketch, in one pass and in memory that does not grow: binned errors stay exact, smooth ones within
-a certified bound, and what needs single rows is refused or left out. Where several classes, or
-outcomes that are not 0 and 1, need the rows whatever their number, all are held.
+a certified bound, and what needs single rows is refused or left out. Where several classes need
+the rows whatever their number, all are held.
 
 A file that ``calibrant sketch`` wrote is taken as it is; several are merged.
 """
@@ -116,14 +116,16 @@ class Table:
     def _rows(self) -> Columned | None:
         """Return the rows, unless there are very many and a sketch will do."""
         any_label = self.request.pos_label is not None or self.columns.is_multiclass
-        limit = None if any_label or self.needs_rows else MOST_ROWS
+        limit = None if self.columns.is_multiclass or self.needs_rows else MOST_ROWS
         with plainly(self.columns), waiting("reading"):
-            rows = Reading(self.columns, any_label, self.request.drops, limit).rows(
+            rows = Reading(self.columns, any_label, self.request.on_invalid, limit).rows(
                 self.connection, self.paths
             )
         if rows is None:
             say(f"there are more than {limit} rows: they are kept as a sketch")
-        return rows
+            return None
+        rows.faults.warn(int(rows.kept.sum()), stacklevel=1)
+        return rows.columns
 
     def _sketch(self, columns: Columns) -> Data:
         with plainly(columns):
@@ -137,15 +139,16 @@ class Table:
             about["sample_weight"] = rows[columns.weight]
         if request.multiclass is not None:
             about["multiclass"] = request.multiclass
-        if request.pos_label is not None:
-            about["pos_label"] = label_named(request.pos_label, y)
         if request.pos_label is not None or columns.is_multiclass:
             y = as_text(y)
+            present = np.unique(y).tolist()
         elif y.dtype.kind == "f" and bool(np.all(y == np.trunc(y))):
             y = y.astype(np.int64)  # as it was written, should anything be said of it
         p = rows[columns.probs[0]]
+        if request.pos_label is not None:
+            about["pos_label"] = label_named(request.pos_label, present)
         if columns.is_multiclass:
-            about["labels"] = class_names(columns, np.unique(y).tolist())
+            about["labels"] = class_names(columns, present)
             p = np.column_stack([rows[name] for name in columns.probs])
         groups = None if columns.by is None else as_groups(rows[columns.by])
         return Data((y, p), about, groups, columns, is_joined=len(self.paths) > 1)

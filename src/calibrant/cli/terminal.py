@@ -15,10 +15,11 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from calibrant.cli.messages import is_terminal, write
+from calibrant.cli.outcomes import group_name
+from calibrant.cli.sheet import Sheet
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
-    from rich.table import Table
 
     from calibrant.assessment.classes import ClassRow
     from calibrant.assessment.group_result import GroupTable
@@ -80,77 +81,82 @@ def waiting(what: str) -> Iterator[None]:
 
 def assessment_parts(assessment: Assessment) -> list[RenderableType]:
     """Return an assessment as parts to show."""
+    from rich.console import Group
     from rich.table import Table
     from rich.text import Text
 
     from calibrant.cli.diagram import diagram
 
     picture = diagram(assessment, plain=is_plain())
-    numbers = estimate_table(assessment)
+    numbers = fitted(estimate_sheet(assessment))
     parts: list[RenderableType] = [Text(str(assessment.verdict), style="bold"), ""]
     if width() >= _WIDE:
         grid = Table.grid(padding=(0, 4))
-        grid.add_row(numbers, picture)
+        grid.add_row(Group(*numbers), picture)
         parts += [grid, ""]
     else:
-        parts += [numbers, "", picture, ""]
+        parts += [*numbers, "", picture, ""]
     if assessment.classes:
-        parts += [class_table(assessment.classes), ""]
+        parts += [*class_parts(assessment.classes), ""]
     parts.append(
         f"n = {assessment.n}, prevalence {assessment.prevalence:.4g}, mean prediction "
-        f"{assessment.mean_prediction:.4g}, Brier score {assessment.brier_score:.4g}"
+        f"{assessment.mean_prediction:.4g}, Brier score{_of_what(assessment)} "
+        f"{assessment.brier_score:.4g}"
     )
     return [*parts, *(f"- {note}" for note in assessment.notes)]
 
 
-def estimate_table(assessment: Assessment) -> Table:
+def _of_what(assessment: Assessment) -> str:
+    """Tell of what a score of several classes is: not of all of them, as others are."""
+    problem = assessment.settings.problem
+    return "" if problem == "binary" else f" of the {problem}"
+
+
+def estimate_sheet(assessment: Assessment) -> Sheet:
     """Return errors, bias and slope with their intervals as a table."""
     digits = decimals(one.high for one in assessment.estimates)
     level = f"{100 * assessment.settings.level:g}%"
-    table = plain_table("error", "value", f"{level} interval", "less noise")
+    sheet = Sheet("error", ("value", f"{level} interval", "corrected"), spare=("corrected",))
     for one in assessment.estimates:
         cells = [f"{x:.{digits}f}" for x in (one.value, one.low, one.high, one.bias_corrected)]
-        table.add_row(one.measure, cells[0], f"{cells[1]} to {cells[2]}", cells[3])
+        sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))
     for name, interval in (("bias", assessment.bias), ("slope", assessment.slope)):
         value, low, high = (f"{x:.4f}" for x in (interval.value, interval.low, interval.high))
-        table.add_row(name, value, f"{low} to {high}", "")
-    return table
+        sheet.add(name, cells=(value, f"{low} to {high}"))
+    return sheet
 
 
-def class_table(classes: Sequence[ClassRow]) -> Table:
-    """Return the classes, or the first of many, as a table."""
-    table = plain_table("class", "prevalence", "mean prediction", "smooth_ece", "ece")
+def class_parts(classes: Sequence[ClassRow]) -> list[RenderableType]:
+    """Return the classes, or the first of many, as parts to show."""
+    headings = ("prevalence", "mean prediction", "smooth_ece", "ece")
+    sheet = Sheet("class", headings, spare=("ece", "mean prediction", "prevalence"))
     for one in classes[:_MOST_CLASSES]:
         numbers = (one.prevalence, one.mean_prediction, one.smooth_ece, one.ece)
-        table.add_row(str(one.label), *(f"{x:.4f}" for x in numbers))
-    if len(classes) > _MOST_CLASSES:
-        table.add_row(f"... and {len(classes) - _MOST_CLASSES} more, see --json")
-    return table
+        sheet.add(str(one.label), cells=(f"{x:.4f}" for x in numbers))
+    n_more = len(classes) - _MOST_CLASSES
+    return [*fitted(sheet), *([f"... and {n_more} more, see --json"] if n_more > 0 else [])]
 
 
 def group_parts(table: GroupTable) -> list[RenderableType]:
     """Return a table of groups, those that are miscalibrated marked, as parts to show."""
     level = f"{100 * table.level:g}%"
     headings = ("n", "observed", "predicted", "smooth_ece", f"{level} interval", "P adjusted")
-    shown = plain_table("group", *headings)
+    sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
     for row in table:
-        error = row.smooth_ece
-        shown.add_row(
-            str(row.group),
-            str(row.n),
-            *(f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.value)),
-            f"{error.low:.4f} to {error.high:.4f}",
-            p_value(row.p_adjusted) + (" *" if row.p_adjusted <= 1 - table.level else "  "),
-            style="bold" if row.p_adjusted <= 1 - table.level else "",
-        )
-    parts: list[RenderableType] = [shown, ""]
+        error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
+        means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.value))
+        interval = f"{error.low:.4f} to {error.high:.4f}"
+        chance = p_value(row.p_adjusted) + (" *" if is_found else "  ")
+        cells = (str(row.n), *means, interval, chance)
+        sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
+    parts: list[RenderableType] = [*fitted(sheet), ""]
     found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
     parts.append(found if table.miscalibrated else "Miscalibration detected in no group.")
-    small = [str(row.group) for row in table if row.small]
+    small = [group_name(row.group) for row in table if row.small]
     if small:
         listed = ", ".join(small[:_MOST_CLASSES]) + (", ..." * (len(small) > _MOST_CLASSES))
         parts.append(f"- Too few rows or events to say much: {listed}.")
-    parts += [f"- {row.group}: {row.note}." for row in table if row.note]
+    parts += [f"- {group_name(row.group)}: {row.note}." for row in table if row.note]
     return parts
 
 
@@ -161,15 +167,9 @@ def p_value(value: float) -> str:
     return f"{value:.2g}" if value >= 1e-300 else "< 1e-300"
 
 
-def plain_table(first: str, *others: str) -> Table:
-    """Return an empty table without lines: words on the left, numbers on the right."""
-    from rich.table import Table
-
-    table = Table(box=None, pad_edge=False, padding=(0, 3, 0, 0), header_style="dim")
-    table.add_column(first)
-    for heading in others:
-        table.add_column(heading, justify="right", no_wrap=True)
-    return table
+def fitted(sheet: Sheet) -> list[RenderableType]:
+    """Return a table as parts that fit the terminal."""
+    return sheet.parts(width(), plain=is_plain())
 
 
 def decimals(values: Iterable[float]) -> int:

@@ -36,7 +36,16 @@ _PHRASES = {
     r"open it with duckdb and give the relation": "download it first",
     r", or give the relation that duckdb\.read_csv.*returns": "",
     r"\bsource (?=must|cannot)": "FILE ",
+    r"\bconvert it to 0 and 1 first": "name the positive outcome with --pos-label",
+    r"y_prob must have shape \(n,\) or \(n, 2\), as in fit; got .*": "--prob must name one column "
+    "or two, as when it was learnt",
+    r"y_prob must have shape \(n, (\d+)\), as in fit; got .*": r"--prob must name \1 columns, as "
+    "when it was learnt",
     r"\bgive y_prob one column a class with labels": "give one --prob a class",
+    r"\bkey prob by the values of the label column": "name classes with --prob CLASS=COLUMN",
+    r"\bprob must be keyed by the values": "--prob CLASS=COLUMN must name the values",
+    # Commands measure one thing at a time.
+    r"'confidence', 'classwise', 'top_label' or a class": "confidence or a class",
 }
 _GIVEN = re.compile(rf"\b({'|'.join(_OPTIONS)})=(?:'([^']*)'|([^\s,;:)]+))")
 _NAMED = re.compile(rf"(?<![-\w'])({'|'.join(_OPTIONS)})(?= must| is | has no say|,|;|$)")

@@ -24,7 +24,7 @@ from calibrant.inference.null import (
     simulate,
 )
 from calibrant.measures.group_walk import GroupCells, group_alone, read_group
-from calibrant.measures.walk import Statistic, Walk, calibration_walk, known_sigma
+from calibrant.measures.walk import Statistic, Walk, decisive_walk, known_sigma
 from calibrant.multiclass import one_problem
 from calibrant.randomness import Generator, check_resamples, read_generator
 from calibrant.results import TestResult
@@ -67,6 +67,7 @@ class WalkTest:
             n=n,
             test=f"{about}, {self.statistic.value}",
             method="monte_carlo" if self.n_walks else "asymptotic",
+            n_resamples=self.n_walks,
         )
 
 
@@ -126,8 +127,9 @@ def cumulative_test(
     An outcome of 1 at a prediction of 0, or of 0 at a prediction of 1, refutes the null hypothesis
     by itself, whatever the P-value, which such a row hardly moves.
 
-    Asymptotic: one sort. Monte Carlo: time in proportion to `n_resamples` times the number of
-    distinct scores, about 0.1 s for 10^7 of them; memory a few megabytes.
+    Asymptotic: two passes over many rows and a sort of few of them. Monte Carlo: time in proportion
+    to `n_resamples` times the number of distinct scores, about 0.1 s for 10^7 of them; memory a few
+    megabytes.
 
     Doubling all weights changes nothing, but it is not the same as doubling the rows, which does
     reduce noise.
@@ -149,7 +151,7 @@ def cumulative_test(
     """
     judge = _read_test(statistic, method, n_resamples, rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    walk = calibration_walk(problem)
+    walk = decisive_walk(problem)
     return judge(walk, lambda: CalibratedOutcomes.of(problem), problem.n, "calibration")
 
 
@@ -238,7 +240,7 @@ def subpopulation_test(
     if against == "calibration":
         alone = group_alone(problem, member)
         about = "group against calibration"
-        return judge(calibration_walk(alone), lambda: CalibratedOutcomes.of(alone), n, about)
+        return judge(decisive_walk(alone), lambda: CalibratedOutcomes.of(alone), n, about)
     cells = GroupCells.around(problem, member)
     if not cells.is_telling:
         raise CalibrantError(

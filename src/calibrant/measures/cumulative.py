@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.measures.walk import Statistic, calibration_reach, calibration_walk, known_sigma
+from calibrant.measures.walk import Statistic, calibration_walk, decisive_walk, known_sigma
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
 
@@ -28,10 +28,9 @@ class CumulativeError:
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        if not self.normalize:
-            return calibration_reach(problem, self.statistic)
-        walk = calibration_walk(problem)
-        return walk.reach(self.statistic) / known_sigma(walk, "normalize=True")
+        walk = decisive_walk(problem)
+        reach = walk.reach(self.statistic)
+        return reach / known_sigma(walk, "normalize=True") if self.normalize else reach
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the error of the rows themselves."""

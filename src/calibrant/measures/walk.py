@@ -8,7 +8,8 @@ ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interva
 sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
 =========  =======================  ====================================================
 
-Tied scores make one step, so the order of rows never matters, to the last bit.
+Tied scores make one step, so the order of rows never matters: not to the last bit, but for sums of
+many rows that are pooled since they decide nothing (`decisive_walk`).
 """
 
 from __future__ import annotations
@@ -79,21 +80,17 @@ class Walk:
 
 def calibration_walk(problem: Problem) -> Walk:
     """Return the walk of outcomes minus predictions."""
-    steps = problem.steps
+    return _walk(problem, problem.steps)
+
+
+def decisive_walk(problem: Problem) -> Walk:
+    """Return a walk that strays as far and has the same noise, with fewer steps if many rows."""
+    return _walk(problem, problem.decisive_steps())
+
+
+def _walk(problem: Problem, steps: Atoms) -> Walk:
     sigma = np.nan if problem.is_soft else _sigma(steps)
     return Walk(steps.score, steps.weight, steps.residual, sigma)
-
-
-def calibration_reach(problem: Problem, statistic: Statistic) -> float:
-    """Return how far the calibration walk strays, without keeping it."""
-    position = high = low = total = 0.0
-    for steps in problem.step_blocks():
-        step = steps.residual.copy()
-        step[0] += position
-        walked = np.cumsum(step, out=step)
-        position, high, low = walked[-1], max(high, walked.max()), min(low, walked.min())
-        total += float(steps.weight.sum())
-    return float(statistic.of(np.array(high), np.array(low)) / total)
 
 
 def known_sigma(walk: Walk, purpose: str) -> float:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -14,7 +14,7 @@ from calibrant.arrays import FloatArray
 from calibrant.plot.style import SMALL
 from calibrant.plot.wording import Key
 
-__all__ = ["Beside", "Corner", "Path", "above_diagonal", "anywhere"]
+__all__ = ["Above", "Beside", "Corner", "Path", "above_diagonal", "anywhere"]
 
 Path = tuple[FloatArray, FloatArray]
 
@@ -73,6 +73,45 @@ class Corner:
 
 
 @dataclass(frozen=True)
+class Above:
+    """The place on top of an Axes, for where no corner inside is free."""
+
+    def write(self, ax: Axes, lines: Sequence[str]) -> None:
+        """Write lines above the Axes, as many side by side as there is room for."""
+        ax.annotate(
+            "\n".join(_side_by_side(lines, _letters(ax))),
+            (0, 1),
+            xycoords="axes fraction",
+            xytext=(0, 4),
+            textcoords="offset points",
+            fontsize=SMALL,
+            linespacing=1.4,
+        )
+
+    def write_key(self, ax: Axes, handles: Sequence[Any], key: Key) -> None:
+        """Write a key above the Axes."""
+        heading = tuple(_side_by_side(key.heading, _letters(ax)))
+        shown = replace(key, heading=heading)
+        _write_key(ax, handles, shown, loc="lower left", bbox_to_anchor=(0, 1), borderpad=0)
+
+
+def _letters(ax: Axes) -> int:
+    """Return about how many letters go across an Axes."""
+    return int(1 / _size(ax, ["m"])[0])
+
+
+def _side_by_side(lines: Sequence[str], letters: int) -> list[str]:
+    """Return lines joined to fewer ones of about so many letters at most."""
+    joined: list[str] = []
+    for line in lines:
+        if joined and len(joined[-1]) + len(line) + 3 <= letters:
+            joined[-1] += f"   {line}"
+        else:
+            joined.append(line)
+    return joined
+
+
+@dataclass(frozen=True)
 class Beside:
     """The place to the right of an Axes."""
 
@@ -85,10 +124,11 @@ def _write_key(ax: Axes, handles: Sequence[Any], key: Key, **place: Any) -> None
     ax.legend(
         handles,
         key.names,
-        title=key.heading or None,
+        title="\n".join(key.heading) or None,
         title_fontsize=SMALL,
         alignment="left",
         borderaxespad=0.3,
+        labelspacing=0.3,
         handlelength=1.4,
         frameon=False,
         fontsize=SMALL,
@@ -97,11 +137,15 @@ def _write_key(ax: Axes, handles: Sequence[Any], key: Key, **place: Any) -> None
 
 
 def above_diagonal(
-    ax: Axes, lines: Sequence[str], paths: Sequence[Path], floor: float = 0.0
-) -> Corner:
-    """Return the corner above the diagonal, or below it where fewer paths come by there."""
+    ax: Axes, lines: Sequence[str], paths: Sequence[Path], floor: float = 0.0, *, inside: bool
+) -> Corner | Above:
+    """Return the corner above the diagonal, or below it where fewer paths come by there.
+
+    Where paths come by in both, the place is above all, unless words are to stay inside.
+    """
     corners = [Corner(0, 1, floor), Corner(1, 0, floor)]
-    return _freest(ax, lines, paths, corners)[0]
+    corner, crowd = _freest(ax, lines, paths, corners)
+    return corner if inside or not crowd else Above()
 
 
 def anywhere(ax: Axes, lines: Sequence[str], paths: Sequence[Path]) -> Corner:

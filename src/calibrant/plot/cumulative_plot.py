@@ -39,10 +39,12 @@ _WIDTH, _HEIGHT = 5.4, 3.8
 # it as a share of the axis: what is less round has to fill a wide gap.
 _FEW_SCORES = 12
 _ROOMS = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
-# How far the triangle at the origin points to the right.
-_TRIANGLE = 0.03
+# How far the triangle at the origin points to the right, and how far those of all models do.
+_TRIANGLE, _TRIANGLES = 0.03, 0.15
 # What is left free above and below, as a share of the height.
 _ROOM = 0.08
+# What the test knows beside the rows.
+_OPTIONS = ("statistic", "method", "n_resamples", "rng")
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,6 +119,7 @@ def gather_walk(model: Model, note: bool | Note) -> Walked:
     if isinstance(model.y_true, CumulativeCurve):
         model.refuse_options("a CumulativeCurve")
         return Walked(model.y_true, words, model.name, model.color)
+    model.check_options(*_OPTIONS)
     curve = cumulative_curve(model.y_true, model.y_prob, **model.about_rows())
     if note is True:
         # Noise is known for outcomes that are 0 or 1 and not foretold with certainty.
@@ -136,8 +139,8 @@ def draw_walks(ax: Axes, walks: list[Walked]) -> list[Line2D]:
         lines = [
             _draw_curve(ax, walk.curve, own) for walk, own in zip(together, colors, strict=True)
         ]
-        for walk, own in zip(together, colors, strict=True):
-            _draw_sigma(ax, walk.curve.sigma, QUIET if alone else own)
+        for walk, own, span in zip(together, colors, _spans(together), strict=True):
+            _draw_sigma(ax, walk.curve.sigma, QUIET if alone else own, span)
         _name_sigma(ax, together[0].curve)
         if alone:
             _draw_extremes(ax, together[0].curve, colors[0])
@@ -171,10 +174,17 @@ def _draw_curve(ax: Axes, curve: CumulativeCurve, color: Any) -> Line2D:
     return line
 
 
-def _draw_sigma(ax: Axes, sigma: float, color: Any) -> None:
-    """Draw the triangle at the origin, 2 sigma up and 2 sigma down."""
+def _spans(walks: list[Walked]) -> list[tuple[float, float]]:
+    """Return where each triangle begins and ends: the first at the origin, the others beside it."""
+    width = min(_TRIANGLE, _TRIANGLES / len(walks))
+    return [(place * width, (place + 1) * width) for place in range(len(walks))]
+
+
+def _draw_sigma(ax: Axes, sigma: float, color: Any, span: tuple[float, float]) -> None:
+    """Draw a triangle, 2 sigma up and 2 sigma down."""
     if sigma > 0:
-        corners = [(0, -2 * sigma), (0, 2 * sigma), (_TRIANGLE, 0)]
+        left, right = span
+        corners = [(left, -2 * sigma), (left, 2 * sigma), (right, 0)]
         ax.add_patch(Polygon(corners, fc=color, ec="none", alpha=0.45, zorder=2))
 
 
@@ -242,10 +252,10 @@ def _write(ax: Axes, walks: list[Walked], lines: list[Line2D]) -> None:
     """Write names and what was measured where there is room."""
     level = np.zeros(2)
     paths: list[Path] = [(np.array([0.0, 1.0]), level)]
-    for walk, line in zip(walks, lines, strict=True):
+    for walk, line, (left, _) in zip(walks, lines, _spans(walks), strict=True):
         paths.append((np.asarray(line.get_xdata()), np.asarray(line.get_ydata())))
         if walk.curve.sigma > 0:
-            paths.append((level, 2 * _known(walk.curve.sigma)))
+            paths.append((level + left, 2 * _known(walk.curve.sigma)))
     if len(walks) > 1:
         key = Key.of([(walk.name, walk.note) for walk in walks])
         anywhere(ax, key.lines, paths).write_key(ax, lines, key)

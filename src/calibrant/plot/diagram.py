@@ -48,7 +48,7 @@ class Diagram:
     bins
         The bins of a binned curve; None for others.
     note
-        What is said about the model in words.
+        What is said about the model in words; with no words at all, its band goes without, too.
     name
         The name of the model; empty where there is but one.
     color
@@ -154,7 +154,7 @@ def _distance(x: FloatArray, table: BinTable) -> FloatArray:
 
 def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     """Return the results of a model, asking for those that were not given."""
-    words = None if isinstance(note, bool) else note
+    words = {True: None, False: ""}[note] if isinstance(note, bool) else note
     if isinstance(model.y_true, BinTable):
         model.refuse_options("a BinTable")
         return Diagram(_curve_of(model.y_true), None, model.y_true, words, model.name, model.color)
@@ -164,7 +164,9 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
         return Diagram(model.y_true, outcomes, bins, words, model.name, model.color)
     if table is not None:
         raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
-    curve = reliability_curve(model.y_true, model.y_prob, **model.options)
+    # A diagram is looked at as a whole, so its band is to hold for all of it.
+    asked = {"simultaneous": True, **model.options}
+    curve = reliability_curve(model.y_true, model.y_prob, **asked)
     bins = None
     if curve.method == "binned":
         about = model.about_rows("n_bins", "strategy")
@@ -197,7 +199,7 @@ def _measured(model: Model, curve: Curve) -> Note:
     y_true, y_prob = model.y_true, model.y_prob
     if curve.method == "isotonic":
         return score_decomposition(y_true, y_prob, **model.about_rows())
-    about = model.about_rows("level", "rng", "groups")
+    about = model.about_rows("level", "n_resamples", "rng", "groups")
     if curve.method == "smooth":
         return estimate("smooth_ece", y_true, y_prob, **about, **_only(model, "bandwidth"))
     if curve.method == "binned" and model.options.get("n_bins") not in ("sweep", "cv"):

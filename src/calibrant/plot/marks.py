@@ -17,8 +17,12 @@ from calibrant.results import BinTable, Curve
 
 __all__ = ["draw_band", "draw_bars", "draw_curve", "draw_dots", "draw_level", "draw_markers"]
 
-# The width of a line where scores are thinnest and densest, in points; less among others.
+# The width of a line where scores are thinnest and densest, in points; less among others, and no
+# more than this share of its band, which it would hide.
 _THIN, _THICK, _LESS_THICK = 1.0, 5.0, 3.5
+_SHARE_OF_BAND, _LEAST_THICK = 0.4, 1.4
+# How wide the level stretches of an isotonic curve are.
+_LEVEL_WIDTH = 3.2
 # More points than this do not show.
 _SHOWN_POINTS = 2000
 # Up to so many distinct scores, each of several rows, are marked one by one.
@@ -36,14 +40,37 @@ def draw_curve(ax: Axes, curve: Curve, color: Any, *, alone: bool) -> Artist:
     if curve.method == "binned":
         return _points(ax, curve, color, joined=not alone)
     if curve.method == "isotonic":
-        kept = _corners(curve.y)
-        (line,) = ax.plot(curve.x[kept], curve.y[kept], color=color, lw=LINE_WIDTH, zorder=3)
+        line = _staircase(ax, curve, color)
     else:
-        line = _ribbon(ax, curve, color, _THICK if alone else _LESS_THICK)
+        line = _ribbon(ax, curve, color, _thickness(ax, curve, _THICK if alone else _LESS_THICK))
     # Along the frame it is seen in its whole width, but what lies beyond is cut off.
     low, high = ax.get_ylim()
-    line.set_clip_on(bool((np.nanmin(curve.y) < low) | (np.nanmax(curve.y) > high)))
+    line.set_clip_on(bool(((curve.y < low) | (curve.y > high)).any()))
     return line
+
+
+def _staircase(ax: Axes, curve: Curve, color: Any) -> Artist:
+    """Draw an isotonic curve, heavier where it is level: scores that outcomes do not tell apart."""
+    kept = _corners(curve.y)
+    (line,) = ax.plot(curve.x[kept], curve.y[kept], color=color, lw=1, zorder=3)
+    level = np.diff(curve.y) == 0
+    points = np.column_stack((curve.x, curve.y))
+    ends = np.flatnonzero(np.diff(level, prepend=False, append=False))
+    stretches = [points[[first, last]] for first, last in ends.reshape(-1, 2)]
+    heavy = LineCollection(stretches, linewidths=_LEVEL_WIDTH, colors=[color], zorder=3)
+    ax.add_collection(heavy, autolim=False)
+    return line
+
+
+def _thickness(ax: Axes, curve: Curve, most: float) -> float:
+    """Return how wide a line may be without hiding its band: in points, where scores are dense."""
+    dense = np.isfinite(curve.upper - curve.lower) & (curve.density >= np.median(curve.density))
+    if not dense.any():
+        return most
+    low, high = ax.get_ylim()
+    points = 72 * ax.get_position().height * ax.figure.figure.get_size_inches()[1]
+    height = float(np.median((curve.upper - curve.lower)[dense])) / (high - low) * points
+    return float(np.clip(_SHARE_OF_BAND * height, _LEAST_THICK, most))
 
 
 def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
@@ -52,7 +79,8 @@ def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
     points = np.column_stack((curve.x, curve.y))
     segments = np.stack((points[:-1], points[1:]), axis=1)[joined]
     density = (curve.density[:-1] + curve.density[1:])[joined] / 2
-    widths = _THIN + (thick - _THIN) * density / curve.density.max()
+    thin = min(_THIN, thick / 2)
+    widths = thin + (thick - thin) * density / curve.density.max()
     # Round ends in one opaque colour melt into each other, which makes a line of varying width.
     ribbon = LineCollection(
         list(segments), linewidths=widths, colors=[color], capstyle="round", zorder=3
@@ -78,6 +106,10 @@ def draw_band(ax: Axes, curve: Curve, color: Any) -> None:
     Where the curve may be is in its colour; where calibrated predictions would be is in grey.
     """
     if curve.method == "binned" or np.isnan(curve.lower).all():
+        return
+    if len(curve.x) == 1:
+        # An area around a single score has no width.
+        ax.vlines(curve.x, curve.lower, curve.upper, color=color, lw=LINE_WIDTH, zorder=2.5)
         return
     step = max(1, len(curve.x) // _SHOWN_POINTS)
     x, low, high = (np.append(v[:-1:step], v[-1]) for v in (curve.x, curve.lower, curve.upper))

@@ -30,6 +30,13 @@ class Model:
         """Return the options that say which rows are meant, and others by name."""
         return {name: self.options[name] for name in (*ABOUT_ROWS, *others) if name in self.options}
 
+    def check_options(self, *others: str) -> None:
+        """Refuse options that neither say which rows are meant nor are among others by name."""
+        known = (*ABOUT_ROWS, *others)
+        for name in self.options:
+            if name not in known:
+                raise CalibrantError(f"there is no option {name!r}; there are: {', '.join(known)}")
+
     @property
     def is_confidence(self) -> bool:
         """Whether predictions are the confidence in a predicted class."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Literal
@@ -9,6 +10,7 @@ from typing import Any, Literal
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
+from matplotlib.font_manager import FontProperties
 
 from calibrant import checks
 from calibrant.arrays import as_array
@@ -18,7 +20,8 @@ from calibrant.plot.cumulative_plot import draw_walks, gather_walk
 from calibrant.plot.diagram import Window, gather
 from calibrant.plot.models import Model, read_models
 from calibrant.plot.reliability_diagram import View, draw_diagrams
-from calibrant.plot.wording import compact
+from calibrant.plot.style import SMALL
+from calibrant.plot.wording import about_band, compact
 
 __all__ = ["small_multiples"]
 
@@ -26,6 +29,8 @@ __all__ = ["small_multiples"]
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5
 _MOST_COLUMNS = 5
+# Of the name of a panel; letters are about this wide, in units of their size.
+_MOST_LINES, _LETTER = 2, 0.55
 
 
 def small_multiples(
@@ -84,7 +89,7 @@ def small_multiples(
     draw = _draw_reliability if kind == "reliability" else _draw_cumulative
     draw(panels, models)
     for i, (ax, model) in enumerate(zip(panels, models, strict=True)):
-        ax.set_title(model.name, fontsize="medium")
+        ax.set_title(_wrapped(model.name, ax), fontsize="medium")
         _label_outer(ax, left=i % columns == 0, bottom=i + columns >= len(models))
     return panels
 
@@ -93,10 +98,14 @@ def _draw_reliability(panels: Sequence[Axes], models: list[Model]) -> None:
     """Draw reliability diagrams on one window, so that they can be compared."""
     diagrams = [gather(model, None, note=True) for model in models]
     window = Window.around(diagrams)
-    view = View(limits=(window.low, window.high), is_terse=True)
+    view = View(limits=(window.low, window.high), is_terse=True, inside=True)
     for ax, diagram in zip(panels, diagrams, strict=True):
         note = None if diagram.note is None else compact(diagram.note)
         draw_diagrams(ax, [replace(diagram, name="", note=note)], view)
+    # What all bands say is said once, for there is no room in each panel.
+    bands = {words for diagram in diagrams for words in about_band(diagram.curve)}
+    if len(bands) == 1:
+        panels[0].figure.supxlabel(bands.pop(), fontsize=SMALL)
 
 
 def _draw_cumulative(panels: Sequence[Axes], models: list[Model]) -> None:
@@ -138,11 +147,14 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
         raise CalibrantError(
             "by must hold labels of one kind, such as all numbers or all strings"
         ) from None
-    weight = options.get("sample_weight")
-    w = None if weight is None else as_array(weight, "sample_weight")
+    # Weights and clusters come a row as well.
+    given = {k: options.get(k) for k in ("sample_weight", "groups")}
+    columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
+    for column, values in columns.items():
+        checks.check_same_length(labels, "by", values, column)
 
     def part(rows: Any) -> dict[str, Any]:
-        return {**options, "sample_weight": None if w is None else w[rows]}
+        return {**options, **{k: values[rows] for k, values in columns.items()}}
 
     masks = [code == k for k in range(len(names))]
     return [
@@ -159,6 +171,19 @@ def _by_class(y_true: Any, y_prob: Any, options: Mapping[str, Any]) -> list[Mode
         )
     names = range(p.shape[1]) if labels is None else list(labels)
     return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
+
+
+def _wrapped(name: str, ax: Axes) -> str:
+    """Return the name of a panel in lines no wider than it, its middle left out where too long."""
+    points = 72 * ax.get_position().width * ax.figure.figure.get_figwidth()
+    size = FontProperties(size="medium").get_size_in_points()
+    letters = max(int(points / (_LETTER * size)), _MOST_LINES)
+    lines = textwrap.wrap(name, letters)
+    for half in range(len(name) // 2, 0, -1):
+        if len(lines) <= _MOST_LINES:
+            break
+        lines = textwrap.wrap(f"{name[:half].rstrip()}…{name[-half:].lstrip()}", letters)
+    return "\n".join(lines)
 
 
 def _columns(n_columns: int | None, n_panels: int) -> int:

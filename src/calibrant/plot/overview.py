@@ -16,7 +16,7 @@ from calibrant.inference.estimate_result import Estimate
 from calibrant.plot.canvas import axes_or_new
 from calibrant.plot.cumulative_plot import Walked, draw_walks
 from calibrant.plot.diagram import Diagram
-from calibrant.plot.reliability_diagram import draw_diagrams
+from calibrant.plot.reliability_diagram import View, draw_diagrams
 from calibrant.plot.style import LINE_WIDTH, SMALL, open_frame, palette
 from calibrant.plot.wording import measure_name
 
@@ -27,8 +27,8 @@ _WIDTH, _HEIGHT = 9.4, 6.2
 _RELIABILITY = (0.0, 0.0, 0.42, 0.8)
 _CUMULATIVE = (0.54, 0.42, 0.46, 0.36)
 _ESTIMATES = (0.54, 0.0, 0.46, 0.24)
-# How wide letters are on average, in units of their size.
-_LETTER = 0.55
+# How wide letters are on average, in units of their size, and how high a line of the heading is.
+_LETTER, _HEADING = 0.55, 0.06
 
 
 def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **options: Any) -> Axes:
@@ -64,14 +64,14 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
         found = assess(y_true, y_prob, **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()
-    _write_verdict(ax, str(found.verdict))
+    _write_verdict(ax, str(found.verdict).replace("<=", "\N{LESS-THAN OR EQUAL TO}"))
     diagram = Diagram(
         found.curve("smooth"),
         outcomes=found.bins,
         note=found["smooth_ece"],
         is_confidence=found.settings.problem == "confidence",
     )
-    draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram])
+    draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], View(inside=True))
     note = found["ecce_r"] if found.test is None else found.test
     draw_walks(ax.inset_axes(_CUMULATIVE), [Walked(found.cumulative, note)])
     draw_estimates(ax.inset_axes(_ESTIMATES), found.estimates)
@@ -93,15 +93,23 @@ def draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.6, len(estimates) - 0.4)
     ax.set_xlim(left=0)
-    ax.set_xlabel(f"calibration error, {100 * estimates[0].level:g}% interval; | less noise")
+    ax.set_xlabel(
+        f"calibration error, {100 * estimates[0].level:g}% interval; | corrected for noise"
+    )
 
 
 def _write_verdict(ax: Axes, text: str) -> None:
     """Write the verdict across the top, its first sentence large."""
     first, _, rest = text.partition(". ")
     points = 72 * ax.figure.figure.get_figwidth() * ax.get_position().width
-    letters = points / (_LETTER * FontProperties(size=SMALL).get_size_in_points())
     style: dict[str, Any] = {"transform": ax.transAxes, "va": "top"}
-    ax.text(-0.05, 1.0, f"{first.removesuffix('.')}.", fontsize="large", weight="bold", **style)
-    lines = textwrap.fill(rest, int(letters))
-    ax.text(-0.05, 0.94, lines, fontsize=SMALL, linespacing=1.4, **style)
+    heading = _filled(f"{first.removesuffix('.')}.", points, "large")
+    ax.text(-0.05, 1.0, heading, fontsize="large", weight="bold", **style)
+    below = 1.0 - _HEADING * (1 + heading.count("\n"))
+    ax.text(-0.05, below, _filled(rest, points, SMALL), fontsize=SMALL, linespacing=1.4, **style)
+
+
+def _filled(text: str, points: float, size: str) -> str:
+    """Return text in lines of letters of some size that are no longer than so many points."""
+    letter = _LETTER * FontProperties(size=size).get_size_in_points()
+    return textwrap.fill(text, int(points / letter))

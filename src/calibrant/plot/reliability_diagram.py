@@ -5,13 +5,14 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from calibrant.plot import marks
 from calibrant.plot.canvas import axes_or_new
-from calibrant.plot.corners import Beside, Path, above_diagonal
+from calibrant.plot.corners import Above, Beside, Corner, Path, above_diagonal
 from calibrant.plot.diagram import Diagram, Window, gather
 from calibrant.plot.frame import Frame
 from calibrant.plot.margin import draw_margin
@@ -26,6 +27,7 @@ __all__ = ["View", "draw_diagrams", "reliability"]
 _WIDTH, _HEIGHT = 4.2, 4.7
 # The names of more models than a few are written beside the diagram, which takes a wider figure.
 _FEW_MODELS, _WIDER = 3, 7.2
+_LINES = 15
 
 
 def reliability(
@@ -59,8 +61,9 @@ def reliability(
         The Axes to draw on; without one a new figure is made that pyplot does not know of. With
         ``ax=plt.gca()`` it is pyplot's, and ``plt.show()`` shows it.
     note
-        What is written beside the curve. True: where data are given, smECE or ECE with its
-        interval, or the score decomposition of an isotonic curve. Or a result, or words.
+        What is written beside the curve. True: what the band says and, where data are given,
+        smECE or ECE with its interval, or the score decomposition of an isotonic curve. False:
+        nothing. Or a result, or words.
     margin
         Whether to draw where outcomes lie, below; the density of scores for several models.
     deviation
@@ -75,7 +78,8 @@ def reliability(
         circles mark their means.
     **options
         As in :func:`calibrant.reliability_curve`: `method`, `bandwidth`, `n_bins`, `strategy`,
-        `band`, `level` and the rest.
+        `band`, `level` and the rest; but the band holds for the whole curve unless
+        ``simultaneous=False``.
 
     Returns
     -------
@@ -105,12 +109,16 @@ def reliability(
 
 @dataclass(frozen=True)
 class View:
-    """How diagrams are looked at: see :func:`reliability`; terse, bands go without words."""
+    """How diagrams are looked at: see :func:`reliability`.
+
+    Terse, bands go without words; inside, words stay within the Axes whatever else is there.
+    """
 
     limits: tuple[float, float] | None = None
     margin: bool = True
     deviation: bool = False
     is_terse: bool = False
+    inside: bool = False
 
     def frame(self, diagrams: list[Diagram]) -> Frame:
         """Return the frame that shows all of some diagrams."""
@@ -144,28 +152,35 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], view: View = View()) -> lis
         if view.margin:
             draw_margin(ax, together, colors)
         if alone:
-            _write_note(ax, together[0], curves[0], frame.margin, is_terse=view.is_terse)
+            _write_note(ax, together[0], curves[0], frame, view)
         else:
-            _write_key(ax, together, curves, colors, frame.margin)
+            _write_key(ax, together, curves, colors, frame, view)
     return lines[-len(diagrams) :]
 
 
-def _write_note(ax: Axes, diagram: Diagram, curve: Curve, floor: float, *, is_terse: bool) -> None:
-    """Write what was measured above the floor, where there is room."""
+def _write_note(ax: Axes, diagram: Diagram, curve: Curve, frame: Frame, view: View) -> None:
+    """Write what was measured where there is room."""
     lines = headed(diagram.name, diagram.note)
-    if lines and not is_terse:
+    if diagram.note != "" and not view.is_terse:
         lines += about_band(diagram.curve)
     paths = _paths(curve)
     if diagram.bins is not None:
         paths += [(curve.x, share * curve.y) for share in (0.0, 0.5)]
-    above_diagonal(ax, lines, paths, floor).write(ax, lines)
+    above_diagonal(ax, lines, paths, frame.margin, inside=view.inside).write(ax, lines)
 
 
 def _write_key(
-    ax: Axes, diagrams: list[Diagram], curves: list[Curve], colors: list[Any], floor: float
+    ax: Axes,
+    diagrams: list[Diagram],
+    curves: list[Curve],
+    colors: list[Any],
+    frame: Frame,
+    view: View,
 ) -> None:
-    """Write names and what was measured above the floor, or beside the diagram if they are many."""
-    key = Key.of([(diagram.name, diagram.note) for diagram in diagrams])
+    """Write names and what was measured, beside the diagram if they are many."""
+    bands = {words for d in diagrams if d.note != "" for words in about_band(d.curve)}
+    shared = bands if len(bands) == 1 else ()
+    key = Key.of([(diagram.name, diagram.note) for diagram in diagrams], [*shared])
     few = len(diagrams) <= _FEW_MODELS
     signs = [None if few else MARKERS[i % len(MARKERS)] for i in range(len(diagrams))]
     handles = [
@@ -173,9 +188,14 @@ def _write_key(
         for color, sign in zip(colors, signs, strict=True)
     ]
     paths = [path for curve in curves for path in _paths(curve)]
-    corner = above_diagonal(ax, key.lines, paths, floor) if few else Beside()
-    corner.write_key(ax, handles, key)
+    place: Corner | Above | Beside = Beside()
+    if few:
+        place = above_diagonal(ax, key.lines, paths, frame.margin, inside=view.inside)
+    place.write_key(ax, handles, key)
 
 
 def _paths(curve: Curve) -> list[Path]:
-    return [(curve.x, height) for height in (curve.y, curve.lower, curve.upper)]
+    """Return the curve, and its band as lines so close that no letter fits between them."""
+    height = curve.upper - curve.lower
+    within = [(curve.x, curve.lower + share * height) for share in np.linspace(0, 1, _LINES)]
+    return [(curve.x, curve.y), *within]

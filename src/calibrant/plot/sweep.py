@@ -37,6 +37,7 @@ _SMOOTH_POINTS = 34
 _MANY_BINS = 200
 # What the names at the ends of lines take of the width, and of the height, each.
 _ROOM, _LINE = 0.34, 0.06
+_SMOOTHED = "LS-ECE, $\\sigma$ = 1/bins"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -184,7 +185,7 @@ def _draw_one(ax: Axes, sweep: BinsSweep) -> None:
     parts = {
         "ECE, equal widths": (sweep.uniform, "-", colors[0]),
         "ECE, equal counts": (sweep.quantile, "--", colors[1]),
-        "LS-ECE, $\\sigma$ = 1/bins": (sweep.logit_smoothed, "-.", colors[5]),
+        _SMOOTHED: (sweep.logit_smoothed, "-.", colors[5]),
     }
     ends = {}
     for words, (values, style, color) in parts.items():
@@ -214,14 +215,23 @@ def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> None:
     _frame(ax, counts)
     _name_ends(ax, float(counts[-1]), ends)
     handles = [Line2D([], [], color=QUIET, lw=1.3, ls=style) for style in ("-", "--", ":")]
-    names = ["ECE", "LS-ECE", "smECE"]
-    ax.legend(handles, names, frameon=False, fontsize=SMALL, loc="lower right")
+    # Where the names of the lines are, next to their ends.
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1 - _ROOM, 0)}
+    ax.legend(
+        handles,
+        ["ECE", _SMOOTHED, "smECE"],
+        frameon=False,
+        fontsize=SMALL,
+        borderaxespad=0,
+        **place,
+    )
 
 
 def _frame(ax: Axes, counts: IntArray) -> None:
     """Set up both axes, leaving room for names to the right of the lines."""
     open_frame(ax)
-    ax.set_xlabel("number of bins")
+    # Amid the numbers, not amid them and the names to their right.
+    ax.set_xlabel("number of bins", x=(1 - _ROOM) / 2)
     ax.set_ylabel("calibration error")
     ax.set_ylim(bottom=0)
     first, last = float(counts[0]), float(counts[-1])

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.inference.estimate_result import Estimate
-from calibrant.results import Curve, ScoreDecomposition, TestResult
+from calibrant.results import Curve, ScoreDecomposition, TestResult, printed_p_value
 
 __all__ = [
     "Key",
@@ -30,8 +30,7 @@ _NAMES = {
     "logit_smoothed_ece": "LS-ECE",
 }
 _AREAS = {"density": "density ECE", "binned": "ECE"}
-# P-values below this are all one to a reader; the smallest doubles stand for "smaller still".
-_LEAST_P_VALUE = 1e-300
+_SIGNS = {"=": "=", "<": "<", "<=": "\N{LESS-THAN OR EQUAL TO}"}
 
 
 def lines_of(note: Note) -> list[str]:
@@ -41,7 +40,7 @@ def lines_of(note: Note) -> list[str]:
     if isinstance(note, TestResult):
         name = "ECCE-MAD" if note.test.endswith("max") else "ECCE-R"
         size = f"{name} {note.statistic:.3g} = {note.normalized:.3g} $\\sigma$"
-        return [size, f"{p_value(note.p_value)}   n = {count(note.n)}"]
+        return [size, f"{_p_value(note)}   n = {count(note.n)}"]
     if isinstance(note, ScoreDecomposition):
         return [
             f"miscalibration {note.miscalibration:.3g}",
@@ -60,25 +59,27 @@ def headed(name: str, note: Note | None) -> list[str]:
 
 @dataclass(frozen=True)
 class Key:
-    """The names of several models, each with what is noted about it, under one heading."""
+    """The names of several models, each with what is noted about it, under what all share."""
 
     names: list[str]
-    heading: str = ""
+    heading: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, models: Sequence[tuple[str, Note | None]]) -> Key:
+    def of(cls, models: Sequence[tuple[str, Note | None]], about: Sequence[str] = ()) -> Key:
         """Return a key to models; what all their estimates are of goes into the heading."""
         estimates = [note for _, note in models if isinstance(note, Estimate)]
         kinds = {_kind(estimate) for estimate in estimates}
         if len(estimates) == len(models) and len(kinds) == 1:
             pairs = zip(models, estimates, strict=True)
-            return cls([f"{name}: {_numbers(one)}" for (name, _), one in pairs], kinds.pop())
-        return cls([name if note is None else f"{name}: {_brief(note)}" for name, note in models])
+            names = [f"{name}: {_numbers(one)}" for (name, _), one in pairs]
+            return cls(names, (kinds.pop(), *about))
+        names = [f"{name}: {_brief(note)}" if note else name for name, note in models]
+        return cls(names, tuple(about))
 
     @property
     def lines(self) -> list[str]:
         """All lines, with room for samples of what is named."""
-        return [self.heading] * bool(self.heading) + [f"     {name}" for name in self.names]
+        return [*self.heading, *(f"     {name}" for name in self.names)]
 
 
 def about_band(curve: Curve) -> list[str]:
@@ -117,11 +118,11 @@ def measure_name(estimate: Estimate) -> str:
 
 
 def compact(note: Note) -> str:
-    """Return a result in two short lines, for a small panel."""
+    """Return a result in a few short lines, for a small panel."""
     if not isinstance(note, Estimate):
         return "\n".join(lines_of(note)[:2])
     name, value, low, high = _parts(note)
-    return f"{name} {value}\n{low} to {high}"
+    return f"{name} {value}\n{low} to {high}\nn = {count(note.n)}"
 
 
 def _of_estimate(estimate: Estimate) -> list[str]:
@@ -146,14 +147,14 @@ def _digits(width: float) -> int:
     return min(max(1 - math.floor(math.log10(width)), 2), 5)
 
 
-def p_value(value: float) -> str:
-    """Return a P-value with two figures, as powers of ten where it is small."""
-    if value < _LEAST_P_VALUE:
-        return "P < $10^{-300}$"
-    mantissa, exponent = f"{value:.1e}".split("e")
-    if int(exponent) >= -3:
-        return f"P = {value:.2g}"
-    return f"P = ${mantissa} \\times 10^{{{int(exponent)}}}$"
+def _p_value(test: TestResult) -> str:
+    """Return the P-value of a test, as powers of ten where it is small."""
+    sign, number = printed_p_value(test.p_value, is_least=test.is_least)
+    mantissa, _, exponent = number.partition("e")
+    if exponent:
+        times = "" if mantissa == "1" else f"{mantissa} \\times "
+        number = f"${times}10^{{{int(exponent)}}}$"
+    return f"P {_SIGNS[sign]} {number}"
 
 
 def count(n: int) -> str:

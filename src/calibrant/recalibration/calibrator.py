@@ -8,6 +8,7 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
+from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.arrays import FloatArray
@@ -38,6 +39,10 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     For more than two classes each class is mended against the rest, and the mended probabilities
     of a row are divided by their sum; a row whose sum is 0 stays as it is given.
     """
+
+    # What scikit-learn would call X and y is no metadata that it might route.
+    __metadata_request__fit = {"y_prob": UNUSED, "y_true": UNUSED}  # noqa: RUF012
+    __metadata_request__predict = {"y_prob": UNUSED}  # noqa: RUF012
 
     n_classes_: int
     maps_: tuple[ProbabilityMap, ...]

@@ -146,7 +146,7 @@ def recalibrate(
     calibrators = _read_methods(method)
     table = read_rows(y_true, y_prob, labels, pos_label)
     weight = read_weights(sample_weight, n_rows(table))
-    trial = Trial(table, weight, divided(table, cv, rng), score)
+    trial = Trial(table, weight, divided(table, weight, cv, rng), score)
     mended = {name: trial.mended(one) for name, one in calibrators.items()}
     candidates = trial.candidates(mended, read_generator(rng))
     best = _best(candidates, level)

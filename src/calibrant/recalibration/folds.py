@@ -67,18 +67,26 @@ def cross_fitted(
     check_order(y_prob, y_true)
     table = read_rows(y_true, y_prob, labels, pos_label)
     weight = read_weights(sample_weight, n_rows(table))
-    return held_out(calibrator, table, weight, divided(table, cv, rng))
+    return held_out(calibrator, table, weight, divided(table, weight, cv, rng))
 
 
-def divided(table: Table, cv: int, rng: int | Generator) -> Index:
-    """Return the part of each row, equal outcomes being dealt out evenly."""
+def divided(table: Table, weight: AnyArray | None, cv: int, rng: int | Generator) -> Index:
+    """Return the part of each row, equal outcomes being dealt out evenly.
+
+    Rows without weight, which teach nothing, are dealt out by themselves: after all others.
+    """
     cv, n = checks.as_count(cv, "cv"), n_rows(table)
-    if not 2 <= cv <= n:
-        raise CalibrantError(f"cv must be between 2 and the number of rows, {n}; got {cv}")
+    is_idle = np.zeros(n, dtype=bool) if weight is None else weight == 0
+    n_counting = n - int(is_idle.sum())
+    if not 2 <= cv <= n_counting:
+        which = "rows" if n_counting == n else "rows that carry weight"
+        raise CalibrantError(
+            f"cv must be between 2 and the number of {which}, {n_counting}; got {cv}"
+        )
     kind = table.y if isinstance(table, Sample) else table.outcome
     kind = kind.argmax(axis=1) if kind.ndim == 2 else kind
     order = read_generator(rng).permutation(n)
-    order = order[np.argsort(kind[order], kind="stable")]
+    order = order[np.lexsort((kind[order], is_idle[order]))]
     part = np.empty(n, dtype=np.intp)
     part[order] = np.arange(n) % cv
     return part

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -80,16 +81,22 @@ class Recalibration(Result):
         return frame({name: [getattr(one, name) for one in self.candidates] for name in names})
 
     def to_html(
-        self, path: str | os.PathLike[str] | None = None, *, title: str = "Recalibration"
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = "Recalibration",
+        source: Mapping[str, str] | str = "",
     ) -> str:
         """Return a page with the assessments before and after, and write it if `path` is given.
 
-        As :meth:`calibrant.Assessment.to_html`. Where nothing helps, only the first is shown.
+        As :meth:`calibrant.Assessment.to_html`, with a table of methods and gains. Where nothing
+        helps, only the first assessment is shown.
         """
         from calibrant.report.page import page
 
         both = {"as given": self.before, f"{self.method}, held out": self.after}
-        text = page(both if self.helps else self.before, title=title)
+        shown = both if self.helps else self.before
+        text = page(shown, title=title, source=source, trials=self)
         if path is not None:
             write_atomically(path, text.encode())
         return text

@@ -143,7 +143,7 @@ def outcome_noise(p: AnyArray, q: FloatArray, score: Score) -> FloatArray:
     """Return, row by row, the variance of S(p, y) - S(q, y) for y drawn from (p + q) / 2.
 
     Midway between them neither is better on average, exactly so for the Brier score. With g_c the
-    difference for outcome c, up to what all outcomes share: sum m_c g_c^2 - (sum m_c g_c)^2.
+    difference for outcome c, up to what all outcomes share: sum m_c (g_c - sum m_k g_k)^2.
     """
     p = np.asarray(p, dtype=np.float64)
     if score == "brier":
@@ -157,5 +157,7 @@ def outcome_noise(p: AnyArray, q: FloatArray, score: Score) -> FloatArray:
         with np.errstate(divide="ignore", invalid="ignore"):
             change = np.where(middle > 0, np.log(q) - np.log(p), 0.0)
     with np.errstate(invalid="ignore"):
-        variance = (middle * change**2).sum(axis=1) - (middle * change).sum(axis=1) ** 2
-    return np.where(np.isinf(change).any(axis=1), np.inf, np.maximum(variance, 0.0))
+        # Around their mean: for predictions next to 0 or 1 a difference of sums would vanish.
+        mean = (middle * change).sum(axis=1, keepdims=True)
+        variance = (middle * (change - mean) ** 2).sum(axis=1)
+    return np.where(np.isinf(change).any(axis=1), np.inf, variance)

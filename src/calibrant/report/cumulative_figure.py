@@ -13,8 +13,8 @@ from calibrant.results import CumulativeCurve
 
 __all__ = ["cumulative_figure", "walk_words"]
 
-# How far the triangle at the origin points to the right.
-_TRIANGLE = 0.03
+# How far the triangle at the origin points to the right, and how far those of all models do.
+_TRIANGLE, _TRIANGLES = 0.03, 0.15
 _SCORE_TICKS = np.linspace(0, 1, 6)
 _EDGE = 0.01
 _HEIGHT, _PIXELS = 0.5, 110
@@ -23,10 +23,11 @@ _HEIGHT, _PIXELS = 0.5, 110
 def cumulative_figure(models: Sequence[Model]) -> Spec:
     """Return the cumulative curves of all models."""
     data = [guide((0, 1), (0, 0))]
+    width = min(_TRIANGLE, _TRIANGLES / len(models))
     for model in models:
         walk = model.assessment.cumulative
         if walk.sigma > 0:
-            data.append(_triangle(model, walk))
+            data.append(_triangle(model, walk, width))
         text = hover_texts(model, walk_words(model))
         data.append(line(model, walk.fraction, walk.deviation, text))
     layout = {
@@ -57,13 +58,13 @@ def walk_words(model: Model) -> list[list[str]]:
     ]
 
 
-def _triangle(model: Model, walk: CumulativeCurve) -> Spec:
-    """Return the triangle at the origin, 2 sigma up and 2 sigma down."""
-    reach = 2 * walk.sigma
+def _triangle(model: Model, walk: CumulativeCurve, width: float) -> Spec:
+    """Return the triangle at the origin, 2 sigma up and 2 sigma down; others are beside it."""
+    reach, left = 2 * walk.sigma, model.place * width
     return {
         "type": "scatter",
         "mode": "lines",
-        "x": [0, 0, _TRIANGLE, 0],
+        "x": [left, left, left + width, left],
         "y": [-reach, reach, 0, -reach],
         "fill": "toself",
         "fillcolor": color(model, 0.35),

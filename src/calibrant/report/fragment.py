@@ -7,7 +7,7 @@ from html import escape
 
 from calibrant.assessment.result import Assessment
 from calibrant.report.meanings import MEASURES, headline
-from calibrant.report.numbers import count, fixed, p_value, percent, share
+from calibrant.report.numbers import count, fixed, percent, said_p_value, share, typeset
 from calibrant.report.tables import ranged
 
 __all__ = ["fragment"]
@@ -25,7 +25,7 @@ def fragment(assessment: Assessment) -> str:
     notes = "".join(f"<li>{escape(note)}</li>" for note in assessment.notes)
     return (
         '<div class="calibrant-assessment" style="max-width: 46em;">'
-        f"<p><strong>{escape(headline(verdict))}.</strong> {escape(verdict.text)}</p>"
+        f"<p><strong>{escape(headline(verdict))}.</strong> {escape(typeset(verdict.text))}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(_rows(assessment))}</tbody></table>"
         f"<p>{' · '.join(_facts(assessment))}</p>"
         + (f"<ul>{notes}</ul>" if notes else "")
@@ -51,4 +51,4 @@ def _facts(assessment: Assessment) -> Iterator[str]:
     yield f"mean prediction {share(assessment.mean_prediction).text}"
     yield f"Brier score {fixed(assessment.brier_score, 4).text}"
     if assessment.test is not None:
-        yield f"P = {p_value(assessment.test.p_value).text}"
+        yield escape(said_p_value(assessment.test))

@@ -17,6 +17,8 @@ _ADJUSTMENTS = {"holm": "Holm", "benjamini_hochberg": "Benjamini and Hochberg"}
 _MOST_SHOWN = 60
 _LINE_HEIGHT = 26
 _LONGEST_LABEL = 22
+# One number of decimals for all errors in the table, to be compared along it and down.
+_DIGITS = 4
 
 
 @dataclass(frozen=True)
@@ -71,6 +73,7 @@ def _summary(table: GroupTable) -> str:
 
 def _lines(table: GroupTable) -> Iterator[GroupLine]:
     for row in table:
+        test = row.test
         remarks = ["few rows or events"] * row.small + [row.note] * bool(row.note)
         yield GroupLine(
             label="(none)" if row.group is None else str(row.group),
@@ -78,11 +81,11 @@ def _lines(table: GroupTable) -> Iterator[GroupLine]:
             n=count(row.n),
             prevalence=share(row.prevalence),
             mean_prediction=share(row.mean_prediction),
-            smooth_ece=ranged(row.smooth_ece),
-            ece=fixed(row.ece, 4),
-            deviation=fixed(row.deviation, 4),
-            p_value=UNKNOWN if row.test is None else p_value(row.p_value),
-            p_adjusted=UNKNOWN if row.test is None else p_value(row.p_adjusted),
+            smooth_ece=ranged(row.smooth_ece, _DIGITS),
+            ece=fixed(row.ece, _DIGITS),
+            deviation=fixed(row.deviation, _DIGITS),
+            p_value=UNKNOWN if test is None else p_value(row.p_value, is_least=test.is_least),
+            p_adjusted=UNKNOWN if test is None else p_value(row.p_adjusted, is_least=test.is_least),
             remark="; ".join(remarks),
         )
 

@@ -96,4 +96,7 @@ _HEADLINES = {
 
 def headline(verdict: Verdict) -> str:
     """Return a verdict in a few words."""
+    if verdict.detected and verdict.direction == "none detected":
+        # A certain prediction was wrong, and nothing is known beyond that.
+        return "Not calibrated"
     return _HEADLINES[verdict.direction]

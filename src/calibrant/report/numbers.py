@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
+from calibrant.results import TestResult, printed_p_value
+
 __all__ = [
     "UNKNOWN",
     "Number",
@@ -14,13 +16,14 @@ __all__ = [
     "fixed",
     "p_value",
     "percent",
+    "said_p_value",
     "share",
+    "typeset",
 ]
 
 _MINUS = "\N{MINUS SIGN}"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
-# P-values below this are all one to a reader; the smallest doubles stand for "smaller still".
-_LEAST_P_VALUE = 1e-300
+_AT_MOST = "\N{LESS-THAN OR EQUAL TO}"
 
 
 @dataclass(frozen=True)
@@ -72,14 +75,24 @@ def percent(value: float) -> str:
     return f"{100 * value:g}%"
 
 
-def p_value(value: float) -> Number:
-    """Return a P-value with two figures, as powers of ten where it is small."""
-    if value < _LEAST_P_VALUE:
-        return Number(value, f"< {_power('1', -300)}")
-    if value >= 1e-4:
-        return Number(value, f"{value:.2g}")
-    mantissa, exponent = f"{value:.1e}".split("e")
-    return Number(value, _power(mantissa, int(exponent)))
+def p_value(value: float, *, is_least: bool = False) -> Number:
+    """Return a P-value with two figures, its sign before it where that is not equality."""
+    sign, text = printed_p_value(value, is_least=is_least)
+    mantissa, _, exponent = text.partition("e")
+    if exponent:
+        text = _power(mantissa, int(exponent))
+    return Number(value, text if sign == "=" else f"{typeset(sign)} {text}")
+
+
+def said_p_value(test: TestResult) -> str:
+    """Return the P-value of a test in words."""
+    text = p_value(test.p_value, is_least=test.is_least).text
+    return f"P {text}" if text[0] in f"<{_AT_MOST}" else f"P = {text}"
+
+
+def typeset(text: str) -> str:
+    """Return a sentence of the library with signs as they are printed."""
+    return text.replace("<=", _AT_MOST)
 
 
 def decimals(low: float, high: float) -> int:

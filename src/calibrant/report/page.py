@@ -6,6 +6,7 @@ import json
 import os
 import platform
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from importlib.metadata import version
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
@@ -15,11 +16,14 @@ from calibrant.assessment.group_result import GroupTable
 from calibrant.assessment.result import Assessment
 from calibrant.errors import MissingDependencyError
 from calibrant.files import write_atomically
+from calibrant.inference.compare_result import Comparison
+from calibrant.report.differences import difference_section
 from calibrant.report.groups import group_section
 from calibrant.report.library import packed, packed_library, script_hash
 from calibrant.report.meanings import MEASURES, OTHERS, headline
+from calibrant.report.methods import Trials, method_section
 from calibrant.report.models import Model, read_models
-from calibrant.report.numbers import count, fixed, p_value, percent, share
+from calibrant.report.numbers import count, fixed, p_value, percent, share, typeset
 from calibrant.report.tables import bin_rows, measure_rows, ranged, setting_rows
 from calibrant.report.views import views
 
@@ -44,7 +48,10 @@ def page(
     assessments: Mapping[str, Assessment] | Assessment,
     *,
     title: str = _TITLE,
+    source: Mapping[str, str] | str = "",
     groups: GroupTable | None = None,
+    comparison: Comparison | None = None,
+    trials: Trials | None = None,
 ) -> Page:
     """Return one page of HTML that shows assessments and needs no network.
 
@@ -55,8 +62,15 @@ def page(
         model before and after recalibration.
     title
         The heading of the page.
+    source
+        What the page is about, for its head: a few words, or several by name, such as
+        ``{"File": "rain.csv", "Outcomes": "rain", "Predictions": "p", "Date": "2024-05-01"}``.
     groups
         A result of :func:`calibrant.by_group`.
+    comparison
+        A result of :func:`calibrant.compare` on the same models.
+    trials
+        A result of :func:`calibrant.recalibrate`, for a table of methods and gains.
 
     Returns
     -------
@@ -76,7 +90,9 @@ def page(
     >>> "Over-confident" in text
     True
     """
-    content = _content(title, read_models(assessments), groups)
+    about = {"Data": source} if isinstance(source, str) else dict(source)
+    extras = Extras(title, {k: v for k, v in about.items() if v}, groups, comparison, trials)
+    content = _content(read_models(assessments), extras)
     text = _environment().get_template("page.html.jinja").render(content)
     # Names of files may hold what is no text: half a surrogate for a byte that is not UTF-8.
     return Page(text.encode("utf-8", "replace").decode("utf-8"))
@@ -85,9 +101,7 @@ def page(
 def write_page(
     path: str | os.PathLike[str],
     assessments: Mapping[str, Assessment] | Assessment,
-    *,
-    title: str = _TITLE,
-    groups: GroupTable | None = None,
+    **options: Any,
 ) -> None:
     """Write what `page` returns to a file, all of it or nothing: a file there before stays whole.
 
@@ -95,10 +109,10 @@ def write_page(
     ----------
     path
         Where to.
-    assessments, title, groups
+    assessments, **options
         As in `page`.
     """
-    write_atomically(path, page(assessments, title=title, groups=groups).encode())
+    write_atomically(path, page(assessments, **options).encode())
 
 
 def embedded(value: Any) -> str:
@@ -109,37 +123,56 @@ def embedded(value: Any) -> str:
     return text
 
 
-def _content(title: str, models: Sequence[Model], groups: GroupTable | None) -> dict[str, Any]:
+@dataclass(frozen=True)
+class Extras:
+    """What a page shows beside assessments: see `page`."""
+
+    title: str
+    source: dict[str, str]
+    groups: GroupTable | None
+    comparison: Comparison | None
+    trials: Trials | None
+
+
+def _content(models: Sequence[Model], extras: Extras) -> dict[str, Any]:
     """Return what the template fills in, by name."""
     shown = list(views(models))
-    grouped = None if groups is None else group_section(groups)
+    grouped = None if extras.groups is None else group_section(extras.groups)
+    comparison, trials = extras.comparison, extras.trials
     drawn = {view.key: view.figure for view in shown}
     if grouped is not None:
         drawn["groups"] = grouped.figure
     return {
-        "title": title,
+        "title": extras.title,
+        "source": extras.source,
         "models": models,
         "several": len(models) > 1,
         "views": shown,
         "measures": list(measure_rows(models)),
         "groups": grouped,
+        "differences": None if comparison is None else difference_section(comparison),
+        "methods": None if trials is None else method_section(trials),
         "classified": [model for model in models if model.assessment.classes],
         "settings": list(setting_rows(models)),
         "definitions": [*MEASURES.values(), *OTHERS.values()],
-        "results": embedded(_results(title, models, groups)),
+        "results": embedded(_results(models, extras)),
         "packed_figures": packed(embedded(drawn)),
         "style": _asset("page.css"),
         **_programs(),
     }
 
 
-def _results(title: str, models: Sequence[Model], groups: GroupTable | None) -> dict[str, Any]:
+def _results(models: Sequence[Model], extras: Extras) -> dict[str, Any]:
     """Return all numbers of the page."""
+    groups, comparison, trials = extras.groups, extras.comparison, extras.trials
     return {
-        "title": title,
+        "title": extras.title,
+        "source": extras.source,
         "calibrant": __version__,
         "assessments": [{"name": one.name, **one.assessment.to_dict()} for one in models],
         "groups": None if groups is None else groups.to_dict(),
+        "comparison": None if comparison is None else comparison.to_dict(),
+        "methods": None if trials is None else [one.to_dict() for one in trials.candidates],
     }
 
 
@@ -191,7 +224,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    for function in (bin_rows, count, fixed, headline, p_value, percent, ranged, share):
+    shown = (bin_rows, count, fixed, headline, p_value, percent, ranged, share, typeset)
+    for function in shown:
         environment.globals[function.__name__] = function
     return environment
 

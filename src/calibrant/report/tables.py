@@ -72,9 +72,10 @@ def measure_rows(models: Sequence[Model]) -> Iterator[MeasureRow]:
         yield MeasureRow(name, about, tuple(_other(one, name) for one in assessments))
 
 
-def ranged(found: Estimate | Interval) -> Ranged:
-    """Return an estimate or an interval with the digits that its width allows."""
-    digits = decimals(found.low, found.high)
+def ranged(found: Estimate | Interval, digits: int | None = None) -> Ranged:
+    """Return an estimate or an interval with so many decimals, or those its width allows."""
+    if digits is None:
+        digits = decimals(found.low, found.high)
     value, low, high = (fixed(one, digits) for one in (found.value, found.low, found.high))
     if isinstance(found, Interval):
         return Ranged(value, low, high)
@@ -122,7 +123,7 @@ def _measured(assessment: Assessment, name: str) -> Ranged:
 def _other(assessment: Assessment, name: str) -> Ranged:
     if name == "p_value":
         test = assessment.test
-        return Ranged(UNKNOWN if test is None else p_value(test.p_value))
+        return Ranged(UNKNOWN if test is None else p_value(test.p_value, is_least=test.is_least))
     value = getattr(assessment, name)
     return ranged(value) if isinstance(value, Interval) else Ranged(fixed(value, _DIGITS))
 

@@ -96,9 +96,9 @@ class _Known:
         """Refused on the logit scale."""
         _refuse_scale("probability")
 
-    def step_blocks(self) -> Iterator[Atoms]:
-        """Yield the steps, all in one block."""
-        yield self.steps
+    def decisive_steps(self) -> Atoms:
+        """Return the steps."""
+        return self.steps
 
     @property
     def walk_error(self) -> float:

@@ -189,7 +189,7 @@ class Sketch:
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
-        """Read a sketch from a file; a damaged or foreign one raises SketchError."""
+        """Read a sketch from a file; a missing, damaged or foreign one raises SketchError."""
         try:
             with Path(path).open("rb") as file:
                 # Only what begins like a sketch and has its size is read to the end.
@@ -198,6 +198,8 @@ class Sketch:
                 return cls.from_bytes(file.read())
         except SketchError as problem:
             raise SketchError(f"{path}: {problem}") from None
+        except OSError as problem:
+            raise SketchError(f"{path}: {problem.strerror or problem}") from problem
 
     def _cells_in_words(self) -> str:
         return f"{self.n_cells} cells on the {self.scale} scale"

@@ -89,6 +89,12 @@ def is_sound(values: AnyArray, top: float) -> bool:
     return len(values) == 0 or bool(values.min() >= 0 and values.max() <= top)
 
 
+def most_telling(values: AnyArray, broken: Mask) -> int:
+    """Return the row to show: the first below 0, which says most, or else the first."""
+    below = broken & (values < 0)
+    return int(np.argmax(below if below.any() else broken))
+
+
 def broken_in_memory(rule: Rule, values: AnyArray) -> Mask:
     """Return which values break a rule; a missing value is nan."""
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
@@ -123,15 +129,18 @@ class Faults:
         """How many rows cannot be counted."""
         return self.counts.total()
 
-    @property
-    def first(self) -> int:
-        """The first rule that is broken."""
-        return min(self.counts)
+    def refuse(self, n_kept: int, on_invalid: OnInvalid | None) -> None:
+        """Raise if any row breaks a rule and may not be left out.
 
-    def refuse(self) -> None:
-        """Raise if any row breaks a rule."""
-        if self.total:
-            raise CalibrantError(self._sentence(self.first))
+        A column most of which is out of range is not what it was taken for: the rest of it is not
+        worth measuring. Nobody is told to leave rows out where `on_invalid` is None.
+        """
+        for code, count in self.counts.items():
+            if self.rules[code].kind == "outside" and 2 * count > self.total + n_kept:
+                raise CalibrantError(self._sentence(code, ", too many to leave out"))
+        if self.total and on_invalid != "drop":
+            way_out = ", or leave such rows out with on_invalid='drop'" if on_invalid else ""
+            raise CalibrantError(self._sentence(min(self.counts)) + way_out)
 
     def warn(self, n_kept: int, stacklevel: int) -> None:
         """Tell how many rows were left out, if any."""
@@ -145,7 +154,7 @@ class Faults:
                 stacklevel=stacklevel + 1,
             )
 
-    def _sentence(self, code: int) -> str:
+    def _sentence(self, code: int, remark: str = "") -> str:
         rule, count = self.rules[code], self.counts[code]
         example = self.examples.get(code, Example(None))
         place = f" {example.place}" if example.place else ""
@@ -158,8 +167,8 @@ class Faults:
             must, got = _range(rule), f"got {example.value!r}{place}"
             number = f"{_rows(count)} out of range"
         return (
-            f"{rule.role} column {rule.column!r} {must}; {got} ({number}{also}): "
-            f"{_hint(rule, example.value)}, or leave such rows out with on_invalid='drop'"
+            f"{rule.role} column {rule.column!r} {must}; {got} ({number}{also}{remark}): "
+            f"{_hint(rule, example.value)}"
         )
 
 

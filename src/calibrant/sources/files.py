@@ -97,7 +97,9 @@ def _tables(
     classes: tuple[Any, ...] | None = None
     for path in paths:
         with saying(path):
-            relation = open_relation(connection, path, columns)
+            relation = open_relation(
+                connection, path, columns, "word" if columns.is_multiclass else "number"
+            )
             if relation is None:
                 continue
             frame = nw.from_native(relation)
@@ -170,6 +172,10 @@ def saying(path: Path) -> Iterator[None]:
         raise CalibrantError(f"{path}: {problem}") from problem
     # Arrow hands on the errors of DuckDB as its own, which are OSErrors.
     except (Error, OSError) as problem:
+        if "Invalid unicode" in str(problem):
+            raise CalibrantError(
+                f"{path} must be in UTF-8, and is not: save it so, as in Excel's 'CSV UTF-8'"
+            ) from problem
         form = FORMATS[format_of(path)]
         raise CalibrantError(f"{path} cannot be read as {form}: {_reason(problem)}") from problem
 

@@ -44,7 +44,7 @@ def sketch_in_engine(
         cells = _collected(_summed(rows.with_columns(p=nw.col("p0")), columns, n_cells))
         _count_faults(cells, faults)
         sketches = _by_group(cells, columns, n_cells)
-    return sketches, _with_example(rows, columns, faults)
+    return sketches, _with_examples(rows, columns, faults)
 
 
 def _renamed(frame: Lazy, columns: Columns) -> Lazy:
@@ -209,11 +209,10 @@ def _sketch(found: Cells, is_weighted: bool, n_cells: int) -> Sketch:
     return Sketch.of_table(cells, table)
 
 
-def _with_example(rows: Lazy, columns: Columns, faults: Faults) -> Faults:
-    """Ask for one row that breaks the first rule broken, if any."""
-    if faults.total:
-        code = faults.first
+def _with_examples(rows: Lazy, columns: Columns, faults: Faults) -> Faults:
+    """Ask for the least value that breaks each rule that is broken: it says most."""
+    for code in faults.counts:
         name = _short_names(columns)[code // 2]
-        broken = rows.filter(nw.col(_FAULT) == code).select(name).head(1)
+        broken = rows.filter(nw.col(_FAULT) == code).select(name).sort(name).head(1)
         faults.examples[code] = Example(_collected(broken)[name].tolist()[0])
     return faults

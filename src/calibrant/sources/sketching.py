@@ -93,7 +93,8 @@ def sketch(
         ``narwhals.col("country") == "FR"``.
     on_invalid
         What to do about rows with a null, a nan or a value out of range: "raise" refuses them all
-        in one sentence, "drop" leaves them out and warns how many there were.
+        in one sentence, "drop" leaves them out and warns how many there were, unless most rows are
+        out of range.
     n_cells
         How many cells each sketch has: 50 400 unless told otherwise, 2520 for class-wise sketches.
 
@@ -129,9 +130,8 @@ def sketch(
     except NarwhalsError as problem:
         reason = str(problem).partition("\n")[0]
         raise CalibrantError(f"source cannot be read as asked: {reason}") from problem
-    if on_invalid == "raise":
-        faults.refuse()
     n = sum(one.n for one in sketches.values()) // len(columns.probs)
+    faults.refuse(n, on_invalid)
     faults.warn(n, stacklevel=2)
     if n == 0:
         left = " left by where" * (where is not None) + " that can be counted" * bool(faults.total)

@@ -18,6 +18,7 @@ from calibrant.sources.faults import (
     Faults,
     broken_in_memory,
     is_sound,
+    most_telling,
     rules_of,
 )
 from calibrant.sources.groups import key_of
@@ -89,7 +90,7 @@ class Tally:
         for code, rule in enumerate(self.faults.rules):
             broken = broken_in_memory(rule, values[code // 2]) & ~seen
             if broken.any():
-                row = int(np.argmax(broken))
+                row = most_telling(values[code // 2], broken)
                 place = f"at index {self._n_seen + row}{self._origin}"
                 example = Example(frame[rule.column][row : row + 1].to_list()[0], place)
                 self.faults.add(code, int(broken.sum()), example)

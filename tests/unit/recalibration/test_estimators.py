@@ -110,6 +110,13 @@ def test_in_the_hands_of_scikit_learn():
     assert search.fit(p, y).best_params_["bandwidth"] == 0.1
 
 
+@pytest.mark.parametrize("kind", CALIBRATORS.values())
+def test_probabilities_and_outcomes_are_no_metadata(kind):
+    routing = kind().get_metadata_routing()
+    assert set(routing.fit.requests) == {"sample_weight", "labels", "pos_label"}
+    assert not routing.predict.requests
+
+
 def test_an_abstract_calibrator_learns_nothing():
     with pytest.raises(NotImplementedError):
         rc.Calibrator().fit(P, Y)

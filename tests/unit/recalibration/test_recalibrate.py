@@ -43,11 +43,20 @@ def test_no_row_is_mended_by_a_map_that_has_seen_it():
 def test_parts_are_even_in_size_and_outcome():
     y = np.array([1] * 12 + [0] * 91)
     table = read_rows(y, np.full(103, 0.5), None, None)
-    part = divided(table, 5, 0)
+    part = divided(table, None, 5, 0)
     assert sorted(np.bincount(part)) == [20, 20, 21, 21, 21]
     assert set(np.bincount(part[y == 1])) == {2, 3}
-    assert part.tolist() == divided(table, 5, 0).tolist()
-    assert part.tolist() != divided(table, 5, 1).tolist()
+    assert part.tolist() == divided(table, None, 5, 0).tolist()
+    assert part.tolist() != divided(table, None, 5, 1).tolist()
+
+
+def test_rows_that_carry_weight_are_in_every_part():
+    table = read_rows(np.arange(100) % 2, np.full(100, 0.5), None, None)
+    weight = np.where(np.arange(100) < 5, 2.0, 0.0)
+    assert sorted(divided(table, weight, 5, 0)[:5]) == [0, 1, 2, 3, 4]
+    assert sorted(np.bincount(divided(table, weight, 5, 0))) == [20] * 5
+    with pytest.raises(CalibrantError, match="number of rows that carry weight, 5; got 6"):
+        divided(table, weight, 6, 0)
 
 
 def test_helps_where_there_is_much_to_mend():
@@ -135,6 +144,11 @@ def test_noise_of_outcomes_midway_by_hand():
     assert outcome_noise(*both, "brier") == pytest.approx(0.16)
     assert outcome_noise(*both, "log") == pytest.approx(gap**2 / 4)
     assert outcome_noise(np.array([0.0, 0.5]), np.array([0.0, 0.0]), "log").tolist() == [0, np.inf]
+    # Next to 1, q - p = e and 1 - m = e / 2: 4 e^2 m (1 - m).
+    e = 2.0**-53
+    assert outcome_noise(np.array([1 - e]), np.array([1.0]), "brier") == pytest.approx(
+        2 * e**3, rel=1e-9, abs=0
+    )
 
 
 @pytest.mark.parametrize("score", ["brier", "log"])

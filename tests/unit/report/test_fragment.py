@@ -3,6 +3,8 @@
 import sys
 from dataclasses import replace
 
+from calibrant import assess
+
 
 def test_it_says_what_was_found(found):
     text = found._repr_html_()
@@ -10,6 +12,21 @@ def test_it_says_what_was_found(found):
     assert text.count("<tr>") == 1 + len(found.estimates)
     assert "2000 rows" in text
     assert len(text) < 5000
+
+
+def test_the_least_p_value_of_simulated_samples_is_a_bound():
+    text = assess([0, 1] * 100, [0.9, 0.1] * 100, n_resamples=99)._repr_html_()
+    assert "(P ≤ 0.01)" in text
+    assert "P ≤ 0.01</p>" in text
+
+
+def test_a_wrong_certainty_is_not_called_well():
+    # A prediction of 0 came true; nothing else is known to be wrong.
+    refuted = assess([1, 0, 1], [0, 0.4, 0.6], n_resamples=20)
+    assert refuted.verdict.direction == "none detected"
+    text = refuted._repr_html_()
+    assert "<strong>Not calibrated.</strong> Not calibrated, since a prediction of 0" in text
+    assert "No miscalibration detected" not in text
 
 
 def test_it_needs_no_optional_package(found, odd, monkeypatch):

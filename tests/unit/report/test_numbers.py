@@ -22,6 +22,8 @@ from calibrant.report.numbers import UNKNOWN, count, decimals, figures, fixed, p
         (p_value(0.00099), "0.00099"),
         (p_value(1.26e-7), "1.3 × 10⁻⁷"),
         (p_value(5e-324), "< 10⁻³⁰⁰"),
+        (p_value(1 / 1001, is_least=True), "≤ 0.001"),
+        (p_value(1e-5, is_least=True), "≤ 10⁻⁵"),
     ],
 )
 def test_as_written(number, text):

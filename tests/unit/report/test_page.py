@@ -12,7 +12,7 @@ from html.parser import HTMLParser
 import numpy as np
 import pytest
 
-from calibrant import MissingDependencyError, assess
+from calibrant import MissingDependencyError, assess, compare
 from calibrant.assessment.groups import by_group
 from calibrant.datasets import load_rain
 from calibrant.report.library import packed_library
@@ -97,6 +97,30 @@ def test_small_and_the_same_every_time(text, found):
     assert len(text.encode()) < 3e6
     assert page(found) == page(found)
     assert repr(text) == f"<page of {len(text)} characters>"
+
+
+def test_it_says_what_it_is_about(found):
+    about = {"File": HOSTILE, "Outcomes": "rain", "Weights": ""}
+    named, plain, silent = (Reader(page(found, source=one)) for one in (about, "rain.csv", ""))
+    assert json.loads(script(named, "results"))["source"] == {"File": HOSTILE, "Outcomes": "rain"}
+    assert json.loads(script(plain, "results"))["source"] == {"Data": "rain.csv"}
+    assert len(named.scripts) == 5
+    shown = [("dl", {"class": "source"}) in one.elements for one in (named, plain, silent)]
+    assert shown == [True, True, False]
+    text = found.to_html(source={"File": "rain.csv"})
+    assert "<dt>File</dt> <dd><bdi>rain.csv</bdi></dd>" in text
+
+
+def test_differences_between_models(found):
+    rng = np.random.default_rng(0)
+    p = rng.random(300)
+    compared = compare(rng.random(300) < p, {HOSTILE: p**3, "b": p}, n_resamples=50)
+    text = page({HOSTILE: found, "b": found}, comparison=compared)
+    seen = Reader(text)
+    assert json.loads(script(seen, "results"))["comparison"] == compared.to_dict()
+    assert f'<td class="better"><bdi>{compared.pairs[0].better}</bdi></td>' in text
+    assert f'<data value="{compared.pairs[0].difference}">' in text
+    assert 'id="differences-title"' not in page(found)
 
 
 def test_headings_and_tables_are_made_for_readers_of_all_kinds(seen):

@@ -115,8 +115,10 @@ def test_files(tmp_path):
     path.write_bytes(path.read_bytes()[:-1])
     with pytest.raises(SketchError, match=r"week\.sketch: sketch bytes"):
         cb.Sketch.load(path)
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(SketchError, match="none: No such file or directory"):
         cb.Sketch.load(tmp_path / "none")
+    with pytest.raises(cb.CalibrantError, match="must be in a folder that exists; there is no"):
+        sketch.save(tmp_path / "none" / "week.sketch")
 
 
 KILLED = """

@@ -238,6 +238,33 @@ def test_stretches_add_up(at, monkeypatch):
     assert made.allclose(Sketch().update(y, p, w))
 
 
+@pytest.mark.parametrize("missing", ["", "NA", "NaN", "nan", "null", "NULL", "."])
+def test_what_is_missing_in_text(way, at, missing):
+    path = at("rows.csv", f"p,y\n0.5,1\n{missing},0\n0.25,0\n".encode())
+    with pytest.warns(UserWarning, match="1 row of 3 left out: 1 with null or nan in 'p'"):
+        made = sketch(path, label="y", prob="p", on_invalid="drop")
+    assert made == Sketch().update([1, 0], [0.5, 0.25])
+
+
+@pytest.mark.parametrize(
+    "content", [b"p;y;w\n0,5;1;1,5\n1;0;2\n", b'p,y,w\n"0,5",1,"1,5"\n1,0,2\n']
+)
+def test_decimal_commas(way, at, content):
+    made = sketch(at("rows.csv", content), label="y", prob="p", weight="w")
+    assert made.allclose(Sketch().update([1, 0], [0.5, 1.0], [1.5, 2.0]))
+
+
+def test_columns_that_only_look_renamed(way, at):
+    content = b"p,y,p_1\n0.5,1,0.2\n"
+    assert sketch(at("rows.csv", content), label="y", prob="p").n == 1
+
+
+def test_truth_values_are_classes_as_they_are_written(way, at):
+    content = b"y,yes,no\nyes,0.75,0.25\nno,0.5,0.5\n"
+    made = sketch(at("rows.csv", content), label="y", prob=["yes", "no"])
+    assert made["yes"] == Sketch(2520).update([1, 0], [0.75, 0.5])
+
+
 # Hostile files.
 
 
@@ -255,18 +282,21 @@ HOSTILE = (
     ("note.csv", b"a note\np,y\n0.5,1\n", "there is no column 'p'; the columns are 'a note'"),
     ("total.csv", b"p,y\n0.5,1\ntotal\n", "same number of fields?"),
     ("comment.csv", b"p,y\n# a,1\n0.5,1\n", "must hold numbers; got the text '# a'"),
-    ("comma.csv", b"p;y\n0,5;1\n", "'p' must hold numbers; got '0,5': write a decimal point"),
-    ("comma_quoted.csv", b'p,y\n"0,5",1\n', "got '0,5': write a decimal point"),
+    ("comma.csv", b"p;y\n0,5;1\n0.5;0\n", "'p' must hold numbers; got '0,5': write a decimal"),
+    ("soft_comma.csv", b"p;y\n0.5;0,5\n", "'y' must hold numbers; got '0,5': write a decimal"),
+    ("percent.csv", b"p,y\n80.7%,1\n", "got the percentage '80.7%': write it as a number from"),
+    ("twice.csv", b"p,y,p\n0.5,1,0.2\n", "a name of its own, in whatever case; got 'p' and 'p'"),
+    ("case.csv", b"P,y,p\n0.5,1,0.2\n", "got 'P' and 'p': rename one of them"),
     ("comma_bare.csv", b"p,y\n0,5,1\n", "same number of fields?"),
     ("text.csv", b"p,y\n0.5,1\nhigh,0\n", "prob column 'p' must hold numbers; got the text 'h"),
     ("labels.csv", b"p,y\n0.5,won\n", "label column 'y' must hold numbers; got the text 'won'"),
-    ("na.csv", b"p,y\n0.5,1\nNA,0\n", "got the text 'NA'"),
+    ("na.csv", b"p,y\n0.5,1\nNA,0\n", "'p' must have a value in every row"),
     ("unwritten.csv", b"p,y\n,1\n,0\n", "'p' must have a value in every row"),
     ("open_quote.csv", b'p,y\n"0.5,1\n0.2,0\n', "open_quote.csv"),
     ("rubbish.csv", bytes(range(256)) * 20, "rubbish.csv cannot be read as CSV"),
     ("zeros.csv", bytes(1000), ""),
-    ("utf16.csv", GOOD.decode().encode("utf-16"), "utf16.csv cannot be read as CSV"),
-    ("latin.csv", b"p,y,caf\xe9\n0.5,1,\xe9\n", "latin.csv cannot be read as CSV"),
+    ("utf16.csv", GOOD.decode().encode("utf-16"), "utf16.csv must be in UTF-8, and is not"),
+    ("latin.csv", b"p,y,caf\xe9\n0.5,1,\xe9\n", "latin.csv must be in UTF-8, and is not"),
     ("rubbish.csv.gz", b"rubbish" * 9, "rubbish.csv.gz cannot be read as CSV: Input is not a"),
     ("cut.csv.gz", gzip.compress(GOOD * 999)[:-20], "cut.csv.gz"),
     ("rubbish.csv.zst", b"rubbish" * 9, "rubbish.csv.zst cannot be read as CSV"),

@@ -193,7 +193,7 @@ def test_drop_is_silent_when_nothing_is_dropped():
             [0.5, 0.5, 45.0],
             r"'p' must lie in \[0, 1\]; got 45.0 at index 2 \(1 row out.*by 100",
         ),
-        ("p", [-3.0, 0.5, 7.0], r"got -3.0 at index 0 \(2 rows out of range\): turn logits"),
+        ("p", [0.25, 0.5, -3.0], r"got -3.0 at index 2 \(1 row out of range\): turn logits"),
         ("p", [0.5, 1.0000001, 0.5], r"got 1.0000001 at index 1 .*looks like rounding"),
         ("p", [0.5, 1e9, 0.5], r"are they probabilities\?"),
         ("y", [0.0, None, 1.0], r"label column 'y' must have a value in every row"),
@@ -213,6 +213,27 @@ def test_one_sentence_for_each_fault(column, values, said):
     with pytest.raises(CalibrantError, match=lazily) as lazy:
         sketch(table.lazy(), label="y", prob="p", weight="w")
     assert "np.float64" not in str(lazy.value)
+
+
+@EAGER_AND_LAZY
+def test_any_value_below_0_tells_logits(form):
+    table = form({"p": [1.43, -0.5, 0.5, 0.5], "y": [1, 0, 1, 0]})
+    with pytest.raises(CalibrantError, match=r"got -0.5.*\(2 rows out of range\): turn logits"):
+        sketch(table, label="y", prob="p")
+
+
+@pytest.mark.parametrize("on_invalid", ["raise", "drop"])
+@EAGER_AND_LAZY
+def test_most_rows_are_never_left_out(form, on_invalid):
+    table = form({"p": [None, 12.0, 80.0, 55.0, 0.5], "y": [1, 0, 1, 0, 1]})
+    words = (
+        r"'p' must lie in \[0, 1\]; .*\(3 rows out of range, and 1 row with other faults, too many"
+    )
+    with pytest.raises(CalibrantError, match=words) as caught:
+        sketch(table, label="y", prob="p", on_invalid=on_invalid)
+    assert str(caught.value).endswith(
+        "too many to leave out): divide by 100 if they are percentages"
+    )
 
 
 def test_other_faults_are_counted_too():

@@ -174,9 +174,11 @@ class Cells:
 
         Its variance has the shape of that of the residuals, or that under perfect calibration.
         """
-        if self.moves is not None and self.moves.any():
+        # Moves so small that their squares are 0 say nothing.
+        drawn = 0.0 if self.moves is None else float(np.square(self.moves).sum())
+        if self.moves is not None and drawn > 0:
             draws = cluster_noise(self.moves, self.n_clusters, n, rng)
-            least, drawn = float(self.calibrated_variance.sum()), float(np.square(self.moves).sum())
+            least = float(self.calibrated_variance.sum())
             draws *= math.sqrt(max(least / drawn, 1.0))
             return draws
         certain = not self.calibrated_variance.any()

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import FloatArray, as_array
+from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.places import CellOf
 from calibrant.problem import Index, Problem
@@ -78,6 +78,7 @@ class Clusters:
 def read_codes(groups: Any, sample_weight: Any, n_rows: int) -> Index:
     """Return the number of the cluster of each row that carries weight."""
     labels = one_column(as_array(groups, "groups"), "groups")
+    _check_labelled(labels)
     weight = read_weights(sample_weight, len(labels)) if sample_weight is not None else None
     if weight is not None:
         labels = labels[weight > 0]
@@ -95,6 +96,20 @@ def read_codes(groups: Any, sample_weight: Any, n_rows: int) -> Index:
     if code.max() == 0:
         raise CalibrantError("groups must hold at least two clusters; all rows are in one")
     return np.asarray(code)
+
+
+def _check_labelled(labels: AnyArray) -> None:
+    """Refuse missing labels, as those of dataframe columns are: they are no cluster."""
+    if labels.dtype.kind == "O":
+        kept = labels.tolist()
+        missing = np.array([one is None or (isinstance(one, float) and one != one) for one in kept])
+    else:
+        missing = np.asarray(labels != labels)
+    if missing.any():
+        raise CalibrantError(
+            f"groups must have no missing values; the first of {int(missing.sum())} is at index "
+            f"{int(missing.argmax())}: remove or fill them"
+        )
 
 
 def cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) -> FloatArray:

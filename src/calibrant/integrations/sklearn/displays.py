@@ -152,7 +152,8 @@ class ReliabilityDisplay(_Display):
             As in :func:`calibrant.plot.reliability`.
         **options
             As in :func:`calibrant.reliability_curve`: `method`, `band`, `sample_weight`,
-            `pos_label` and the rest.
+            `pos_label` and the rest; but the band holds for the whole curve unless
+            ``simultaneous=False``.
 
         Returns
         -------
