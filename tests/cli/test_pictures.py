@@ -66,3 +66,6 @@ def test_a_report_of_several_models(run, forecasts, tmp_path):
     page = (tmp_path / "f.html").read_text()
     assert "plain" in page
     assert "squared" in page
+    # What it is about, and how the models differ.
+    assert "forecasts.csv" in page
+    assert "<bdi>plain</bdi> − <bdi>squared</bdi>" in page

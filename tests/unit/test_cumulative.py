@@ -8,7 +8,6 @@ import pytest
 from calibrant import pooling
 from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
 from calibrant.errors import CalibrantError
-from calibrant.measures import walk
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.sample import Sample
 

@@ -56,7 +56,7 @@ def compare(
 
     wanted = Wanted(label, tuple(prob or ()), weight)
     request = Request(tuple(files), wanted, pos_label, multiclass, form=form, each=True)
-    data = _side_by_side(_models(request))
+    data = side_by_side(_models(request))
     asked = {"measure": measure, "level": level, "n_resamples": resamples, "rng": seed}
     with waiting("comparing"):
         found = data.ask(compared, **asked)
@@ -83,7 +83,7 @@ def _models(request: Request) -> dict[str, Data]:
     }
 
 
-def _side_by_side(models: dict[str, Data]) -> Data:
+def side_by_side(models: dict[str, Data]) -> Data:
     """Return the outcomes that models share, and the predictions of each."""
     for name, data in models.items():
         if len(data.pair) == 1:

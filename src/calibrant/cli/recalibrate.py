@@ -104,7 +104,7 @@ def recalibrate(
         found, probs = _learnt(request, asked, json=json)
         calibrator = found.calibrator
         if page is not None:
-            found.to_html(page)
+            found.to_html(page, source=request.source())
             say(f"wrote {page}")
     if keep is not None:
         calibrator.save(keep)

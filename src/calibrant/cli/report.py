@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +11,10 @@ from calibrant.cli.messages import say
 from calibrant.cli.outputs import check_out
 from calibrant.cli.request import Request, Wanted
 from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from calibrant.cli.tables import Data
+    from calibrant.inference.compare_result import Comparison
 
 
 def report(
@@ -65,5 +69,22 @@ def report(
         found = {name: data.ask(assess, **asked) for name, data in models.items()}
         groups = None if by is None else first.ask(by_group, groups=first.groups, **asked)
         shown = found if len(found) > 1 else next(iter(found.values()))
-        write_page(path, shown, title=title, groups=groups)
+        write_page(
+            *(path, shown),
+            title=title,
+            source=request.source(),
+            groups=groups,
+            comparison=_comparison(models, level=level, rng=seed),
+        )
     say(f"wrote {path}")
+
+
+def _comparison(models: dict[str, Data], **asked: Any) -> Comparison | None:
+    """Return how models differ on the rows they share, if there are several and they have rows."""
+    from calibrant.cli.compare import side_by_side
+    from calibrant.inference.compare import compare
+
+    if len(models) < 2 or any(len(data.pair) == 1 for data in models.values()):
+        return None
+    found: Comparison = side_by_side(models).ask(compare, **asked)
+    return found

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from datetime import date
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from calibrant.errors import CalibrantError
@@ -36,6 +38,18 @@ class Request:
     on_invalid: OnInvalid | None = None
     form: str | None = None
     each: bool = False
+
+    def source(self) -> dict[str, str]:
+        """Return what a page made for this request is about."""
+        names = {
+            "File": ", ".join(Path(file).name for file in self.files),
+            "Outcomes": self.wanted.label or "",
+            "Predictions": ", ".join(self.wanted.probs),
+            "Weights": self.wanted.weight or "",
+            "Groups": self.wanted.by or "",
+            "Date": date.today().isoformat(),
+        }
+        return {name: words for name, words in names.items() if words}
 
     def check_speaks_of_no_column(self) -> None:
         """Refuse to be about a sketch and about columns, which it has no more."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 from calibrant.cli.messages import is_terminal, write
 from calibrant.cli.outcomes import group_name
 from calibrant.cli.sheet import Sheet
+from calibrant.results import printed_p_value
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -164,7 +165,8 @@ def p_value(value: float) -> str:
     """Return a P-value with two figures, and nothing where there is no test."""
     if math.isnan(value):
         return ""
-    return f"{value:.2g}" if value >= 1e-300 else "< 1e-300"
+    sign, number = printed_p_value(value)
+    return number if sign == "=" else f"{sign} {number}"
 
 
 def fitted(sheet: Sheet) -> list[RenderableType]:
