@@ -80,8 +80,12 @@ types: setup
 layers: setup
 	$(BIN)/python tools/layers.py
 
+# Tracing every line doubles the time of twins and simulations, which run without it.
+WATCHED := src tests/architecture tests/cli tests/papers tests/plot tests/unit
+
 unit: setup
-	$(BIN)/pytest -n 2 --cov
+	$(BIN)/pytest -n 2 --cov=calibrant $(WATCHED)
+	$(BIN)/pytest -n 2 tests $(patsubst %,--ignore=%,$(WATCHED))
 
 docs: setup
 	rm -rf site
@@ -97,7 +101,7 @@ package: setup
 	cd $(VENV_PACKAGE) && bin/python -I ../tests/packaging/smoke.py
 
 lowest: $(VENV_LOWEST)/ready
-	$(VENV_LOWEST)/bin/pytest -n 2 tests/unit tests/laws -m "not slow"
+	$(VENV_LOWEST)/bin/pytest -n 2 tests/unit -m "not slow"
 
 # The two jobs a visitor runs.
 

@@ -273,7 +273,7 @@ def test_scores_in_a_narrow_range_fill_the_axes():
 
 
 def test_a_curve_of_which_nothing_is_seen_is_left_out():
-    curve = cb.reliability_curve([0, 1], [0.3, 0.7], method="density", bandwidth=1e-5, band=None)
+    curve = cb.reliability_curve([0, 1], [0.3, 0.7], method="density", bandwidth=1e-3, band=None)
     unseen = replace(curve, y=np.full_like(curve.y, np.nan))
     (ribbon,) = of_kind(reliability(unseen, limits=(0, 1), margin=False), LineCollection)
     assert len(ribbon.get_segments()) == 0
