@@ -112,11 +112,13 @@ def gather(
             n_rows = len(x)
             # Made once, and again for a shorter last block: fresh memory costs more than work.
             offset, floor, cell = np.empty(n_rows), np.empty(n_rows), np.empty(n_rows, np.intp)
+            short = np.empty(n_rows, np.int32)
             pair = np.empty(n_rows, dtype=np.complex128)
             odd, even = pair.real, pair.imag
         np.multiply(x, just_below, out=offset)
-        np.floor(offset, out=floor)
-        cell[:] = floor
+        # By way of 32 bits, which processors convert several at a time.
+        np.copyto(short, offset, casting="unsafe")
+        cell[:] = floor[:] = short
         offset -= floor
         offset -= 0.5
         for total, totals, value in zip(zeroth, pairs, block_values, strict=True):
