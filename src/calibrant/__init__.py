@@ -38,16 +38,10 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.measures.named import error_bound
     from calibrant.measures.scores import brier_score, log_score, score_decomposition
     from calibrant.measures.smooth import smooth_ece
-    from calibrant.results import (
-        BinTable,
-        CumulativeCurve,
-        Curve,
-        DistanceBounds,
-        LipschitzWitness,
-        ScoreDecomposition,
-        SlopeTestResult,
-        TestResult,
-    )
+    from calibrant.results.curves import CumulativeCurve, Curve
+    from calibrant.results.p_values import SlopeTestResult, TestResult
+    from calibrant.results.tables import BinTable
+    from calibrant.results.values import DistanceBounds, LipschitzWitness, ScoreDecomposition
     from calibrant.sketches.state import Sketch
     from calibrant.sources.sketching import sketch
 
@@ -109,15 +103,19 @@ _ROOMS = {
         "score_decomposition",
     ),
     "measures.smooth": ("smooth_ece",),
-    "results": (
-        "BinTable",
+    "results.curves": (
         "CumulativeCurve",
         "Curve",
+    ),
+    "results.p_values": (
+        "SlopeTestResult",
+        "TestResult",
+    ),
+    "results.tables": ("BinTable",),
+    "results.values": (
         "DistanceBounds",
         "LipschitzWitness",
         "ScoreDecomposition",
-        "SlopeTestResult",
-        "TestResult",
     ),
     "sketches.state": ("Sketch",),
     "sources.sketching": ("sketch",),

@@ -4,7 +4,7 @@ import pytest
 
 from calibrant import assess, cumulative_test
 from calibrant.datasets import load_flares
-from calibrant.results import printed_p_value
+from calibrant.results.p_values import printed_p_value
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,8 @@ from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import ClassTable, check_is_one, read_table, reduce_table
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, check_resamples, read_generator
-from calibrant.results import Curve, TestResult
+from calibrant.results.curves import Curve
+from calibrant.results.p_values import TestResult
 from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS

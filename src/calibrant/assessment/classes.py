@@ -10,7 +10,7 @@ from calibrant.binning import UniformBins
 from calibrant.measures.binned_error import BinnedError
 from calibrant.measures.smooth_error import SmoothError
 from calibrant.multiclass import ClassTable
-from calibrant.results import Result
+from calibrant.results.result import Result
 
 __all__ = ["ClassRow"]
 

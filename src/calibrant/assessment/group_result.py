@@ -10,7 +10,8 @@ import numpy as np
 
 from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
-from calibrant.results import Result, TestResult, frame
+from calibrant.results.p_values import TestResult
+from calibrant.results.result import Result, frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -26,7 +26,7 @@ from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, check_resamples, read_generator
-from calibrant.results import TestResult
+from calibrant.results.p_values import TestResult
 from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.state import Sketch

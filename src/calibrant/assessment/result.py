@@ -13,15 +13,11 @@ from calibrant.assessment.verdict import Verdict
 from calibrant.errors import CalibrantError
 from calibrant.files import write_atomically
 from calibrant.inference.estimate_result import Estimate
-from calibrant.results import (
-    BinTable,
-    CumulativeCurve,
-    Curve,
-    Interval,
-    Result,
-    TestResult,
-    frame,
-)
+from calibrant.results.curves import CumulativeCurve, Curve
+from calibrant.results.p_values import TestResult
+from calibrant.results.result import Result, frame
+from calibrant.results.tables import BinTable
+from calibrant.results.values import Interval
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant.arrays import FloatArray
 from calibrant.measures.walk import Walk
 from calibrant.problem import Atoms, Problem
-from calibrant.results import Interval, Stretch
+from calibrant.results.values import Interval, Stretch
 
 
 @dataclass(frozen=True, eq=False)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from rich.text import Text
 
     from calibrant.assessment.result import Assessment
-    from calibrant.results import Curve
+    from calibrant.results.curves import Curve
 
 _WIDTH, _HEIGHT = 36, 15
 _MARGIN = 5

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from calibrant.cli.messages import is_terminal, write
 from calibrant.cli.outcomes import group_name
 from calibrant.cli.sheet import Sheet
-from calibrant.results import printed_p_value
+from calibrant.results.p_values import printed_p_value
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -11,7 +11,7 @@ from calibrant import checks
 from calibrant.measures.group_walk import GroupCells, group_alone, read_group
 from calibrant.measures.walk import Walk, calibration_walk
 from calibrant.multiclass import one_problem
-from calibrant.results import CumulativeCurve
+from calibrant.results.curves import CumulativeCurve
 
 __all__ = ["cumulative_curve", "subpopulation_curve"]
 

@@ -17,7 +17,7 @@ from calibrant.inference.intervals.cells import Cells
 from calibrant.kernels import Kernel
 from calibrant.problem import Index, Problem
 from calibrant.randomness import Generator
-from calibrant.results import Curve
+from calibrant.results.curves import Curve
 
 # Rows gathered in cells a fifth of the bandwidth wide are as good as smoothed by 0.2% more.
 _CELLS_PER_SCALE, _FEWEST_CELLS = 5, 64

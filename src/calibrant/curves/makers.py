@@ -16,7 +16,7 @@ from calibrant.isotonic import isotonic_fit
 from calibrant.measures.density_error import Densities, DensityError
 from calibrant.measures.smooth_error import SmoothError
 from calibrant.problem import Problem
-from calibrant.results import Curve
+from calibrant.results.curves import Curve
 
 # What a page or a screen can show of a smooth curve.
 _SHOWN_POINTS = 512

@@ -25,7 +25,7 @@ from calibrant.measures.binned_error import BinCount, Strategy, read_binning
 from calibrant.measures.density_error import Bandwidth, DensityError, check_bandwidth
 from calibrant.multiclass import one_problem
 from calibrant.randomness import Generator
-from calibrant.results import Curve
+from calibrant.results.curves import Curve
 
 __all__ = ["local_calibration_error", "reliability_curve"]
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
-from calibrant.results import Result, frame
+from calibrant.results.result import Result, frame
 
 if TYPE_CHECKING:
     import pandas as pd

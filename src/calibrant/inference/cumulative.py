@@ -27,7 +27,7 @@ from calibrant.measures.group_walk import GroupCells, group_alone, read_group
 from calibrant.measures.walk import Statistic, Walk, decisive_walk, known_sigma
 from calibrant.multiclass import one_problem
 from calibrant.randomness import Generator, check_resamples, read_generator
-from calibrant.results import TestResult
+from calibrant.results.p_values import TestResult
 
 __all__ = ["cumulative_test", "subpopulation_test"]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from calibrant.results import Result
+from calibrant.results.result import Result
 
 __all__ = ["Estimate"]
 

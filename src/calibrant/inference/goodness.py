@@ -18,7 +18,7 @@ from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.multiclass import one_problem
 from calibrant.problem import Atoms, Problem
-from calibrant.results import SlopeTestResult, TestResult
+from calibrant.results.p_values import SlopeTestResult, TestResult
 
 __all__ = ["calibration_slope_test", "spiegelhalter_test"]
 

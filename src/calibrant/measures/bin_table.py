@@ -11,7 +11,7 @@ from calibrant.binning import Binning, Side
 from calibrant.measures.binned_error import BinCount, Strategy, read_binning
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
-from calibrant.results import BinTable
+from calibrant.results.tables import BinTable
 
 __all__ = ["bin_table"]
 

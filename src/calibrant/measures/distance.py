@@ -27,7 +27,7 @@ from calibrant.arrays import FloatArray
 from calibrant.measures.transport import cheapest_transport
 from calibrant.multiclass import one_problem, reduce_classes
 from calibrant.problem import Problem
-from calibrant.results import DistanceBounds, LipschitzWitness
+from calibrant.results.values import DistanceBounds, LipschitzWitness
 
 __all__ = [
     "distance_bounds",

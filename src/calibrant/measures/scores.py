@@ -17,7 +17,7 @@ from calibrant.arrays import FloatArray
 from calibrant.isotonic import isotonic_fit
 from calibrant.multiclass import ClassTable, one_problem, read_table, reduce_table
 from calibrant.problem import Block, Problem
-from calibrant.results import ScoreDecomposition
+from calibrant.results.values import ScoreDecomposition
 
 __all__ = ["brier_score", "log_score", "score_decomposition"]
 

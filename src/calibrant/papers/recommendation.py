@@ -22,7 +22,7 @@ from calibrant.multiclass import ClassTable, read_table, reduce_table
 from calibrant.papers._csv import read_csv
 from calibrant.papers._ece_estimators import ESTIMATORS, Option
 from calibrant.papers._ece_evidence import Evidence, sharpness
-from calibrant.results import Result
+from calibrant.results.result import Result
 
 __all__ = ["Alternative", "Recommendation", "Similar", "recommend"]
 

@@ -30,7 +30,7 @@ from calibrant.plot.style import (
     open_frame,
 )
 from calibrant.plot.wording import Key, Note, headed
-from calibrant.results import CumulativeCurve
+from calibrant.results.curves import CumulativeCurve
 
 __all__ = ["Walked", "cumulative", "draw_walks", "gather_walk"]
 

@@ -17,7 +17,8 @@ from calibrant.measures.bin_table import bin_table
 from calibrant.measures.scores import score_decomposition
 from calibrant.plot.models import Model
 from calibrant.plot.wording import Note
-from calibrant.results import BinTable, Curve
+from calibrant.results.curves import Curve
+from calibrant.results.tables import BinTable
 from calibrant.sketches.state import Sketch
 
 __all__ = ["Diagram", "Window", "gather"]

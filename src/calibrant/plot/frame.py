@@ -12,7 +12,7 @@ from calibrant.arrays import FloatArray
 from calibrant.plot.diagram import Window
 from calibrant.plot.margin import MARGIN
 from calibrant.plot.style import open_frame
-from calibrant.results import Curve
+from calibrant.results.curves import Curve
 
 __all__ = ["Frame"]
 

@@ -14,7 +14,8 @@ from matplotlib.axes import Axes
 from calibrant.arrays import FloatArray
 from calibrant.plot.diagram import Diagram
 from calibrant.plot.style import QUIET, SMALLEST
-from calibrant.results import BinTable, Curve
+from calibrant.results.curves import Curve
+from calibrant.results.tables import BinTable
 
 __all__ = ["MARGIN", "draw_margin"]
 

@@ -13,7 +13,8 @@ from calibrant.arrays import FloatArray
 from calibrant.plot.frame import Frame
 from calibrant.plot.style import DASHES, LINE_WIDTH, MARKERS, QUIET, SMALLEST
 from calibrant.plot.wording import short_count
-from calibrant.results import BinTable, Curve
+from calibrant.results.curves import Curve
+from calibrant.results.tables import BinTable
 
 __all__ = ["draw_band", "draw_bars", "draw_curve", "draw_dots", "draw_level", "draw_markers"]
 

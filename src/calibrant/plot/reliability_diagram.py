@@ -20,7 +20,8 @@ from calibrant.plot.models import read_models
 from calibrant.plot.overlay import drawn_together
 from calibrant.plot.style import MARKERS, colors_of
 from calibrant.plot.wording import Key, Note, about_band, headed
-from calibrant.results import BinTable, Curve
+from calibrant.results.curves import Curve
+from calibrant.results.tables import BinTable
 
 __all__ = ["View", "draw_diagrams", "reliability"]
 

@@ -22,7 +22,7 @@ from calibrant.plot.canvas import axes_or_new
 from calibrant.plot.models import ABOUT_ROWS, Model, read_models
 from calibrant.plot.style import QUIET, SMALL, open_frame, palette
 from calibrant.problem import Problem
-from calibrant.results import Result
+from calibrant.results.result import Result
 from calibrant.sketches.state import Sketch
 
 __all__ = ["BinsSweep", "bins_sweep"]

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from calibrant.inference.estimate_result import Estimate
-from calibrant.results import Curve, ScoreDecomposition, TestResult, printed_p_value
+from calibrant.results.curves import Curve
+from calibrant.results.p_values import TestResult, printed_p_value
+from calibrant.results.values import ScoreDecomposition
 
 __all__ = [
     "Key",

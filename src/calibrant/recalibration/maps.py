@@ -29,7 +29,7 @@ from calibrant.logits import sigmoid
 from calibrant.randomness import Generator
 from calibrant.recalibration import sql, storage
 from calibrant.recalibration.reading import read_column
-from calibrant.results import Result
+from calibrant.results.result import Result
 
 
 class ProbabilityMap(Result):

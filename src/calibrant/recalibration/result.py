@@ -12,7 +12,7 @@ from calibrant.assessment.result import Assessment
 from calibrant.files import write_atomically
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.trial import Candidate
-from calibrant.results import Result, frame
+from calibrant.results.result import Result, frame
 
 if TYPE_CHECKING:
     import pandas as pd

@@ -18,7 +18,7 @@ from calibrant.randomness import Generator
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.chance import joint_tails
 from calibrant.recalibration.folds import Table, columns, held_out, n_rows, with_predictions
-from calibrant.results import Result
+from calibrant.results.result import Result
 
 Score = Literal["brier", "log"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from calibrant.report.models import Model
 from calibrant.report.numbers import figures
 from calibrant.report.traces import MARGIN, Spec, axis, color, figure, guide, hover_texts, line
-from calibrant.results import CumulativeCurve
+from calibrant.results.curves import CumulativeCurve
 
 __all__ = ["cumulative_figure", "walk_words"]
 

@@ -8,7 +8,7 @@ from calibrant.inference.compare_result import Comparison
 from calibrant.report.meanings import MEASURES
 from calibrant.report.numbers import Number, p_value, percent
 from calibrant.report.tables import Ranged, ranged
-from calibrant.results import Interval
+from calibrant.results.values import Interval
 
 __all__ = ["DifferenceLine", "DifferenceSection", "difference_section"]
 

@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.arrays import FloatArray, IntArray
 from calibrant.assessment.result import Assessment
 from calibrant.errors import CalibrantError
-from calibrant.results import CumulativeCurve, Curve
+from calibrant.results.curves import CumulativeCurve, Curve
 
 __all__ = ["Model", "read_models", "spread"]
 

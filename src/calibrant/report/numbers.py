@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from calibrant.results import TestResult, printed_p_value
+from calibrant.results.p_values import TestResult, printed_p_value
 
 __all__ = [
     "UNKNOWN",

@@ -23,7 +23,7 @@ from calibrant.report.traces import (
     plain,
     sticks,
 )
-from calibrant.results import Curve
+from calibrant.results.curves import Curve
 
 __all__ = ["drawn", "point_words", "reliability_figure"]
 

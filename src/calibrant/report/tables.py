@@ -21,7 +21,7 @@ from calibrant.report.numbers import (
     p_value,
     percent,
 )
-from calibrant.results import Interval
+from calibrant.results.values import Interval
 
 __all__ = ["BinRow", "MeasureRow", "Ranged", "bin_rows", "measure_rows", "ranged", "setting_rows"]
 

@@ -15,7 +15,8 @@ from calibrant.plot.diagram import Diagram, gather
 from calibrant.plot.models import Model
 from calibrant.plot.reliability_diagram import View, draw_diagrams
 from calibrant.plot.wording import Note
-from calibrant.results import BinTable, CumulativeCurve, Curve
+from calibrant.results.curves import CumulativeCurve, Curve
+from calibrant.results.tables import BinTable
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

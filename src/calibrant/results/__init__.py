@@ -1,0 +1,1 @@
+"""What calibrant gives back: frozen dataclasses that print well and turn into dictionaries."""
