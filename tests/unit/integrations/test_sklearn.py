@@ -130,7 +130,7 @@ def test_without_scikit_learn_one_sentence_says_so(monkeypatch):
 
 
 def test_models_without_probabilities_are_refused():
-    model = LinearSVC(dual=True).fit(X, Y)
+    model = LinearSVC(dual=False).fit(X, Y)
     with pytest.raises(cb.CalibrantError, match="LinearSVC has no predict_proba"):
         neg_ece(model, X, Y)
     with pytest.raises(sklearn.exceptions.NotFittedError):
