@@ -385,3 +385,4 @@ def test_the_least_data_there_can_be(y_true, y_prob, method):
     options = {"bandwidth": 0.1} if method == "density" else {}
     ax = reliability(y_true, y_prob, method=method, **options)
     ax.figure.draw_without_rendering()
+    assert ax.collections

@@ -138,6 +138,7 @@ def test_a_sketch_stands_in(rows, found):
     assert [curve.method for curve in sketched.curves] == ["smooth", "binned"]
     with pytest.raises(CalibrantError, match="there is no estimate of 'logit_smoothed_ece' here"):
         sketched["logit_smoothed_ece"]
+    assert any(note.startswith("No logit_smoothed_ece") for note in sketched.notes)
     with pytest.raises(CalibrantError, match="there is no 'isotonic' curve here"):
         sketched.curve("isotonic")
 
@@ -151,6 +152,7 @@ def test_many_rows_are_pooled_unless_that_would_blur(monkeypatch):
         assert 0 < found[name].error_bound < 1e-4
         assert abs(found[name].value - exact.value) <= found[name].error_bound
         assert found[name].high == pytest.approx(exact.high, rel=0.02)
+    assert not any("logit" in note for note in found.notes)
     tied = assess(drawn.y_true, np.round(drawn.y_prob, 1), **FEW)
     assert tied["ecce_r"].error_bound == 0
 

@@ -106,8 +106,9 @@ def assess(
     with a chance of 0.8, more of them than calibrated predictions would.
 
     From a million rows on, they are pooled in a sketch first (two, for the logit scale), whose
-    errors are within the `error_bound` of each estimate, about 1e-9; where so many share their
-    scores that the cumulative errors would be blurred, the rows are kept.
+    errors are within the `error_bound` of each estimate: about 1e-9, and for cumulative errors at
+    most 2% or, for ecce_r, 4% of 1/sqrt(n). Where so many rows share their scores that it would be
+    more, the rows are kept.
 
     Examples
     --------
@@ -183,7 +184,7 @@ class Assessor:
             cumulative=curve_of_walk(walk).thinned(),
             bins=table_of(problem, binning),
             classes=classes,
-            notes=tuple(data_notes(problem)),
+            notes=(*data_notes(problem), *self._left_out()),
             settings=self.settings,
         )
 
@@ -213,6 +214,11 @@ class Assessor:
             if rows.n >= _MANY_ROWS:
                 rows = problem_of(Sketch(scale="logit").update(rows.y, rows.p, rows.w))
             yield self._estimate("logit_smoothed_ece", rows)
+
+    def _left_out(self) -> Iterator[str]:
+        """Yield why there is no estimate of a measure."""
+        if not isinstance(self.rows, Sample):
+            yield "No logit_smoothed_ece: logits are known to sketches on the logit scale alone."
 
     def curves(self, binning: Binning) -> Iterator[Curve]:
         """Yield the reliability curves."""

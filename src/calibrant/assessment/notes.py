@@ -23,10 +23,7 @@ def data_notes(problem: Problem) -> Iterator[str]:
     if problem.is_exact:
         yield from _certainties(steps)
     else:
-        yield (
-            "Made from a sketch: rows of nearly equal score were pooled, and logits are known to "
-            "sketches on the logit scale alone."
-        )
+        yield "Made from a sketch: rows of nearly equal score were pooled."
     if problem.is_soft:
         yield "Labels are soft: their noise is known from residuals alone, and there is no test."
     if problem.is_weighted:

@@ -8,8 +8,8 @@ ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interva
 sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
 =========  =======================  ====================================================
 
-Tied scores make one step, so the order of rows never matters: not to the last bit, but for sums of
-many rows that are pooled since they decide nothing (`decisive_walk`).
+Tied scores make one step, so the order of rows does not matter: to the last bit, unless there are
+so many that those which decide nothing are summed as they come (`decisive_walk`).
 """
 
 from __future__ import annotations
