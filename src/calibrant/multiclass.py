@@ -33,6 +33,7 @@ from calibrant.sketches.state import Sketch
 
 # Columns are copied out in tiles of this shape, small enough to be turned within the cache.
 _TILE_COLUMNS, _TILE_ROWS = 32, 1024
+_WHOLE = np.ones(1)
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +46,7 @@ class Reduction:
     @classmethod
     def of(cls, problem: Problem) -> Reduction:
         """Return the reduction that is one problem itself."""
-        return cls(np.ones(1), lambda: iter([problem]))
+        return cls(_WHOLE, lambda: iter([problem]))
 
     def measure(self, measure: Callable[[Problem], float], norm: Norm = Norm.L1) -> float:
         """Return the measure of every problem, combined by the norm."""

@@ -34,7 +34,7 @@ _LANES = 4
 # From so many rows on, finding the decisive ones is faster than sorting all.
 _WORTH_NOT_SORTING = 1 << 17
 # A part of a sample is so many stretches that fill pages of memory.
-_STRETCHES, _STRETCH = 1 << 9, 1 << 9
+_STRETCHES, _STRETCH = 1 << 8, 1 << 9
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
 
 
@@ -153,16 +153,18 @@ class Sample:
             return np.array([found[quantity] for quantity in quantities])
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
-        n_lanes = _LANES if self.n > _SHORT_BLOCK_ROWS else 1
-        lanes = _TURNS * assignment.n_bins if n_lanes > 1 else None
-        sums = np.zeros((len(quantities), n_lanes * assignment.n_bins))
+        has_lanes = self.n > _SHORT_BLOCK_ROWS
+        lanes = _TURNS * assignment.n_bins if has_lanes else None
+        sums = np.zeros((len(quantities), (_LANES if has_lanes else 1) * assignment.n_bins))
         for p, y, w in self.blocks():
             values = [_per_row(quantity, p, y, w) for quantity in quantities]
             for index, share in assignment.shares(p):
                 place = index if lanes is None else index + lanes[: len(index)]
                 for total, value in zip(sums, values, strict=True):
                     total += np.bincount(place, _times(value, share), minlength=len(total))
-        return np.asarray(sums.reshape(len(quantities), n_lanes, -1).sum(axis=1))
+        if has_lanes:
+            sums = sums.reshape(len(quantities), _LANES, -1).sum(axis=1)
+        return sums
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""

@@ -93,13 +93,26 @@ def test_bad_scores_are_refused(bad, dtype):
 
 
 @pytest.mark.usefixtures("compiled")
-def test_extremes():
-    values = np.random.default_rng(0).normal(size=N)
-    assert checks._extremes(values) == (values.min(), values.max())
-    assert checks._extremes(values > 0) == (0, 1)
-    assert checks._extremes(np.arange(N, dtype=np.uint16)) == (0, N - 1)
-    values[-1] = np.nan
-    assert np.isnan(checks._extremes(values)).all()
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("place", [0, 1000, N - 1])
+def test_one_score_outside(dtype, place):
+    scores = np.random.default_rng(0).random(N).astype(dtype)
+    assert checks.are_unit(scores)
+    one = dtype(1)
+    for outside in (np.nextafter(one, dtype(2)), -np.finfo(dtype).tiny, np.nan, np.inf, -np.inf):
+        scores[place] = outside
+        assert not checks.are_unit(scores)
+        assert not in_numpy(checks.are_unit, scores)
+    for inside in (one, dtype(0), dtype(-0.0), np.nextafter(one, dtype(0))):
+        scores[place] = inside
+        assert checks.are_unit(scores)
+        assert in_numpy(checks.are_unit, scores)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_whole_numbers_outside():
+    assert checks.are_unit(np.arange(N) % 2)
+    assert not checks.are_unit(np.arange(N, dtype=np.uint16) % 3)
 
 
 def test_small_data_never_load_numba(monkeypatch):

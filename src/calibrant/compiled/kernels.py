@@ -27,14 +27,16 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 @_compiled
-def extremes(values: Any) -> tuple[float, float]:
-    """Return the least and the greatest value; nan if there is any."""
-    low, high, sound = np.inf, -np.inf, True
-    for value in values:
-        x = np.float64(value)
-        sound &= x == x
-        low, high = min(low, x), max(high, x)
-    return (low, high) if sound else (np.nan, np.nan)
+def are_unit(values: Any) -> bool:
+    """Tell whether all values lie in [0, 1]."""
+    for start in range(0, len(values), _STRETCH):
+        stretch = values[start : start + _STRETCH]
+        sound: Any = True
+        for j in range(len(stretch)):
+            sound &= (stretch[j] >= 0) & (stretch[j] <= 1)
+        if not sound:
+            return False
+    return True
 
 
 @_compiled

@@ -50,12 +50,11 @@ def _is_plain(column: AnyArray) -> bool:
     return column.ndim == 1 and column.dtype.isnative and column.dtype.char in "?bBhHiIlLqQfd"
 
 
-def extremes(column: AnyArray) -> tuple[float, float]:
-    """Return the least and the greatest number; nan if there is any."""
+def are_unit(column: AnyArray) -> bool:
+    """Tell whether all numbers lie in [0, 1]."""
     from calibrant.compiled import kernels
 
-    found = np.array(_on_every_core(lambda rows: kernels.extremes(column[rows]), len(column)))
-    return float(found[:, 0].min()), float(found[:, 1].max())
+    return all(_on_every_core(lambda rows: kernels.are_unit(column[rows]), len(column)))
 
 
 def count(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray | None:

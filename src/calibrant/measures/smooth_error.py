@@ -79,20 +79,11 @@ class Residuals:
         """
         if self.finest > 1:
             raise CalibrantError(self._too_wide())
-        noise = _usual_noise(self.n)
-        lowest = max(noise, self.finest)
-        if self.part is not None:
-            # Fewer rows are noisier: what is left without their noise, or a good deal less.
-            part = self.part()
-            seen = part.fixed_point()
-            lowest = max(lowest, seen / _REFINEMENT, seen - _REFINEMENT * _usual_noise(part.n))
-        while True:
-            a = self.spectrum(lowest / self.length)
-            norm, rough = partial(self._norm, a), partial(self._norm, a, mean=rough_even_mean)
-            # smECE is rarely much larger than the mean residual a_0 and what noise there is.
-            found = fixed_point(norm, rough, lowest, guess=abs(float(a[0])) + self.beyond + noise)
-            if found is not None:
-                return found
+        lowest = max(_usual_noise(self.n), self.finest)
+        found = self._above_what_a_part_shows(lowest)
+        if found is None:
+            found = self._above(lowest)
+        while found is None:
             # smECE is at most what it would be if nothing were smoothed into anything else, and
             # is exactly that if nothing is at that very scale.
             most = self._unsmoothed()
@@ -101,8 +92,27 @@ class Residuals:
             if lowest == self.finest:
                 if self.places is not None and self.length > 1:
                     raise CalibrantError(self._too_wide())
-                return norm(self.finest)[0]
+                return self.error(self.finest)
             lowest = max(min(lowest, most) / _REFINEMENT, self.finest)
+            found = self._above(lowest)
+        return found
+
+    def _above(self, lowest: float) -> float | None:
+        """Return the fixed point unless it lies below a scale."""
+        a = self.spectrum(lowest / self.length)
+        norm, rough = partial(self._norm, a), partial(self._norm, a, mean=rough_even_mean)
+        # smECE is rarely much larger than the mean residual a_0 and what noise there is.
+        guess = abs(float(a[0])) + self.beyond + _usual_noise(self.n)
+        return fixed_point(norm, rough, lowest, guess)
+
+    def _above_what_a_part_shows(self, lowest: float) -> float | None:
+        """Return the fixed point if it is where a part of the rows has it, far above `lowest`."""
+        if self.part is None:
+            return None
+        part = self.part()
+        # Fewer rows are noisier: without their noise, smECE is not much less.
+        seen = part.fixed_point() - 2 * _usual_noise(part.n)
+        return self._above(seen) if seen > lowest else None
 
     def _norm(
         self, a: FloatArray, bandwidth: float, mean: cosine.AbsMean = even_mean

@@ -16,6 +16,8 @@ from calibrant.sketches.table import CellTable, Offsets
 
 # From so many rows on, it is faster to count them while they are checked, on trial.
 _LONG = 1 << 15
+# Counts of fewer rows than this are kept in half the memory while rows are counted.
+_MOST_IN_32_BITS = 1 << 31
 
 
 def add_rows(
@@ -65,10 +67,11 @@ def _count_compiled(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, O
 def _count(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
     """Return counts and offsets of these rows, or None where any is not 0/1 with p in [0, 1]."""
     table = CellTable.empty(cells.size)
+    if len(p) < _MOST_IN_32_BITS:
+        table.counts = table.counts.astype(np.int32)
     deposit = Deposit(cells, table)
     for scores, outcomes, _ in Sample(y, p).blocks():
-        is_sound = scores.min() >= 0 and scores.max() <= 1
-        if not (is_sound and checks.all_zero_or_one(outcomes)):
+        if not (checks.are_unit(scores) and checks.all_zero_or_one(outcomes)):
             return None
         deposit.count(scores, outcomes)
     return table.counts, table.offsets
@@ -85,20 +88,23 @@ class Deposit:
     def __init__(self, cells: Cells, table: CellTable) -> None:
         self._cells, self._table = cells, table
         self._cell = self._offset = self._share = np.empty(0)
-        self._place, self._powers = np.empty(0, np.intp), np.empty(0, np.complex128)
+        self._short, self._place = np.empty(0, np.int32), np.empty(0, np.intp)
+        self._powers = np.empty(0, np.complex128)
 
     def count(self, p: FloatArray, y: FloatArray) -> None:
         """Add rows of weight 1 and outcome 0 or 1."""
-        cell, place, powers, share = self._locate(p)
+        cell, powers, share = self._locate(p)
         np.multiply(y, self._cells.size, out=share)
-        np.add(cell, share, out=place, casting="unsafe")
-        np.add.at(self._table.counts.reshape(-1), place, 1)
+        share += cell
+        place, counts = self._places(share), self._table.counts.reshape(-1)
+        # A number of another type would be converted at every row.
+        np.add.at(counts, place, counts.dtype.type(1))
         np.add.at(self._table.offsets.reshape(-1), place, powers)
 
     def weigh(self, p: FloatArray, y: FloatArray, w: FloatArray) -> None:
         """Add rows of any weights and outcomes, each partly under either outcome."""
-        cell, place, powers, share = self._locate(p)
-        np.copyto(place, cell, casting="unsafe")
+        cell, powers, share = self._locate(p)
+        place = self._places(cell)
         weighed = self._table.weighing()
         np.add.at(weighed.rows, place, 1)
         np.add.at(weighed.squares, place, w * w)
@@ -108,14 +114,22 @@ class Deposit:
             np.add.at(weighed.weight[outcome], place, share)
             np.add.at(self._table.offsets[outcome], place, share * powers)
 
-    def _locate(self, p: FloatArray) -> tuple[FloatArray, Index, Offsets, FloatArray]:
-        """Return cells, room for their places, d + i d^2 of the offsets d, and spare room."""
+    def _places(self, cell: FloatArray) -> Index:
+        """Return whole numbers as such, by way of 32 bits: processors convert several at a time."""
+        short, place = self._short[: len(cell)], self._place[: len(cell)]
+        np.copyto(short, cell, casting="unsafe")
+        np.copyto(place, short)
+        return place
+
+    def _locate(self, p: FloatArray) -> tuple[FloatArray, Offsets, FloatArray]:
+        """Return cells, d + i d^2 of the offsets d in them, and spare room."""
         n = len(p)
         if n > len(self._cell):
             self._cell, self._offset, self._share = np.empty((3, n))
-            self._place, self._powers = np.empty(n, np.intp), np.empty(n, np.complex128)
+            self._short, self._place = np.empty(n, np.int32), np.empty(n, np.intp)
+            self._powers = np.empty(n, np.complex128)
         cell, offset, powers = self._cell[:n], self._offset[:n], self._powers[:n]
         self._cells.locate(p, cell, offset)
         powers.real = offset
         np.multiply(offset, offset, out=powers.imag)
-        return cell, self._place[:n], powers, self._share[:n]
+        return cell, powers, self._share[:n]
