@@ -168,6 +168,16 @@ def test_predictions_that_leave_nothing_to_chance():
     assert "3 predictions of exactly 0 or 1, and 1 of them contradicted" in " ".join(wrong.notes)
 
 
+def test_one_contradiction_among_pooled_rows(monkeypatch):
+    monkeypatch.setattr("calibrant.assessment.assess._MANY_ROWS", 20_000)
+    drawn = simulate("perfect", 30_000, rng=0)
+    p = drawn.y_prob.copy()
+    p[np.flatnonzero(drawn.y_true)[7]] = 0
+    found = assess(drawn.y_true, p, **FEW)
+    assert found.verdict.detected
+    assert "1 prediction of exactly 0 or 1, and 1 of them contradicted" in " ".join(found.notes)
+
+
 def test_soft_labels_have_no_test():
     rng = np.random.default_rng(0)
     p = rng.random(400)

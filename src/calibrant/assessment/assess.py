@@ -167,7 +167,7 @@ class Assessor:
             n=problem.n,
             rows=effective_rows(problem),
             is_confidence=self.settings.problem == "confidence",
-            is_refuted=is_refuted(problem),
+            is_refuted=is_refuted(self.rows),
         )
         return Assessment(
             verdict=findings.verdict(),
@@ -184,7 +184,7 @@ class Assessor:
             cumulative=curve_of_walk(walk).thinned(),
             bins=table_of(problem, binning),
             classes=classes,
-            notes=(*data_notes(problem), *self._left_out()),
+            notes=(*data_notes(problem, self.rows), *self._left_out()),
             settings=self.settings,
         )
 

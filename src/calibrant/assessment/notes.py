@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+import numpy as np
+
 from calibrant.problem import Atoms, Problem
+from calibrant.sample import Sample
 
 # Below these, intervals are wide and asymptotic laws are far off.
 _FEW_ROWS = 100
@@ -12,23 +15,22 @@ _FEW_EVENTS = 15
 _FEW_SCORES = 20
 
 
-def data_notes(problem: Problem) -> Iterator[str]:
-    """Yield what is unusual about the rows, one sentence each."""
+def data_notes(problem: Problem, rows: Problem) -> Iterator[str]:
+    """Yield what is unusual about the rows, or about them pooled in a sketch."""
     steps = problem.steps
     if problem.n < _FEW_ROWS:
         yield f"There {'is' if problem.n == 1 else 'are'} only {_count(problem.n, 'row')}."
     yield from _rarities(steps)
     if len(steps.score) < _FEW_SCORES:
         yield f"Scores take {_count(len(steps.score), 'distinct value')}."
-    if problem.is_exact:
-        yield from _certainties(steps)
-    else:
+    yield from _certainties(rows)
+    if not problem.is_exact:
         yield "Made from a sketch: rows of nearly equal score were pooled."
     if problem.is_soft:
         yield "Labels are soft: their noise is known from residuals alone, and there is no test."
     if problem.is_weighted:
-        rows = effective_rows(problem)
-        yield f"Rows are weighted: they weigh as much as {rows:.0f} of equal weight."
+        worth = effective_rows(problem)
+        yield f"Rows are weighted: they weigh as much as {worth:.0f} of equal weight."
 
 
 def effective_rows(problem: Problem) -> float:
@@ -38,10 +40,8 @@ def effective_rows(problem: Problem) -> float:
 
 def is_refuted(problem: Problem) -> bool:
     """Tell whether a prediction of 0 came true, or one of 1 did not."""
-    if not problem.is_exact:
-        return False
-    certain, _ = _certain(problem.steps)
-    return certain > 0
+    contradicted, _ = _certain(problem)
+    return contradicted > 0
 
 
 def _rarities(steps: Atoms) -> Iterator[str]:
@@ -54,8 +54,8 @@ def _rarities(steps: Atoms) -> Iterator[str]:
             yield f"Outcome {outcome} is rare: about {_count(round(rows), 'row')} have it."
 
 
-def _certainties(steps: Atoms) -> Iterator[str]:
-    contradicted, certain = _certain(steps)
+def _certainties(rows: Problem) -> Iterator[str]:
+    contradicted, certain = _certain(rows)
     if certain:
         yield (
             f"{_count(certain, 'prediction')} of exactly 0 or 1, and "
@@ -63,12 +63,18 @@ def _certainties(steps: Atoms) -> Iterator[str]:
         )
 
 
-def _certain(steps: Atoms) -> tuple[int, int]:
-    """Return how many predictions of 0 or 1 were contradicted, and how many there are."""
-    ends = (steps.score == 0) | (steps.score == 1)
-    wrong = abs(steps.residual[ends]) / steps.weight[ends]
-    rows = steps.rows[ends]
-    return round(float(rows @ wrong)), round(float(rows.sum()))
+def _certain(rows: Problem) -> tuple[int, int]:
+    """Return how many predictions of 0 or 1 were contradicted, and how many there are.
+
+    A sketch does not know: its outer cells hold predictions of nearly 0 and nearly 1, too.
+    """
+    contradicted = certain = 0
+    if isinstance(rows, Sample):
+        for p, y, _ in rows.blocks():
+            ends = (p == 0) | (p == 1)
+            certain += int(np.count_nonzero(ends))
+            contradicted += int(np.count_nonzero(ends & (y != p)))
+    return contradicted, certain
 
 
 def _count(n: int, noun: str) -> str:
