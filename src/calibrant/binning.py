@@ -210,10 +210,17 @@ class EqualMass:
 
     def cut(self, atoms: Atoms, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
         """Return how many atoms lie below cut `i` of `n_bins`."""
-        running = atoms.running_weight
-        # Twice the midpoints: exact for whole weights, so that nearness never hangs on rounding.
-        midpoints = running[:-1] + running[1:]
-        # Lowered by more than rounding, so that of two equally near cuts the lower one is taken
-        # whatever unit the weights are in.
-        targets = 2 * np.asarray(i) * (running[-1] * (1 - 1e-12)) / np.asarray(n_bins)
-        return np.asarray(np.searchsorted(midpoints, targets, side="left"))
+        return nearest_cuts(atoms.running_weight, i, n_bins)
+
+
+def nearest_cuts(running: FloatArray, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
+    """Return how many values lie below cut `i` of `n_bins` of equal weight, as nearly as can be.
+
+    `running` is the weight below each of some increasing values, and at last all of it.
+    """
+    # Twice the midpoints: exact for whole weights, so that nearness never hangs on rounding.
+    midpoints = running[:-1] + running[1:]
+    # Lowered by more than rounding, so that of two equally near cuts the lower one is taken
+    # whatever unit the weights are in.
+    targets = 2 * np.asarray(i) * (running[-1] * (1 - 1e-12)) / np.asarray(n_bins)
+    return np.asarray(np.searchsorted(midpoints, targets, side="left"))

@@ -79,7 +79,7 @@ def column_of(
 
 def check_scalar(label: Any, name: str) -> None:
     """Refuse anything but one label."""
-    if isinstance(label, np.ndarray) or not isinstance(label, Hashable) or _is_missing(label):
+    if isinstance(label, np.ndarray) or not isinstance(label, Hashable) or is_missing(label):
         raise CalibrantError(f"{name} must be one label; got {label!r:.80}")
 
 
@@ -149,7 +149,7 @@ def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
     found: dict[Any, int] = {}
     inverse = np.empty(len(y), dtype=np.intp)
     for row, label in enumerate(y.tolist()):
-        if _is_missing(label) or not isinstance(label, Hashable):
+        if is_missing(label) or not isinstance(label, Hashable):
             raise CalibrantError(
                 f"y_true must have a label in every row; got {label!r:.40} at index {row}: "
                 "remove or fill such rows"
@@ -186,7 +186,8 @@ def _class_numbers(y: AnyArray, n_classes: int) -> AnyArray:
     )
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
+    """Tell whether there is no label: None, nan, or what dataframes have instead."""
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
-    return isinstance(label, float | np.floating) and bool(np.isnan(label))
+    return isinstance(label, float | np.floating | np.datetime64) and bool(label != label)

@@ -15,6 +15,7 @@ import numpy.typing as npt
 
 from calibrant.arrays import AnyArray, as_array
 from calibrant.errors import CalibrantError
+from calibrant.labels import is_missing
 from calibrant.problem import Index
 from calibrant.sample import one_column, read_weights
 
@@ -64,13 +65,7 @@ def _are_missing(labels: AnyArray) -> npt.NDArray[np.bool_]:
         return np.asarray(labels != labels)
     if labels.dtype.kind != "O":
         return np.zeros(len(labels), dtype=bool)
-    return np.array([_is_missing(label) for label in labels.tolist()], dtype=bool)
-
-
-def _is_missing(label: Any) -> bool:
-    if label is None or type(label).__name__ in ("NAType", "NaTType"):
-        return True
-    return isinstance(label, float | np.floating | np.datetime64) and bool(label != label)
+    return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
 
 
 def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_]) -> tuple[list[Any], Index]:
