@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.assessment.groups import by_group
     from calibrant.assessment.result import Assessment
     from calibrant.assessment.verdict import Verdict
+    from calibrant.curves.along import bias_along
     from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
     from calibrant.curves.reliability import local_calibration_error, reliability_curve
     from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
@@ -40,7 +41,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.measures.smooth import smooth_ece
     from calibrant.results.curves import CumulativeCurve, Curve
     from calibrant.results.p_values import SlopeTestResult, TestResult
-    from calibrant.results.tables import BinTable
+    from calibrant.results.tables import BiasTable, BinTable
     from calibrant.results.values import DistanceBounds, LipschitzWitness, ScoreDecomposition
     from calibrant.sketches.state import Sketch
     from calibrant.sources.sketching import sketch
@@ -51,6 +52,7 @@ _ROOMS = {
     "assessment.groups": ("by_group",),
     "assessment.result": ("Assessment",),
     "assessment.verdict": ("Verdict",),
+    "curves.along": ("bias_along",),
     "curves.cumulative": (
         "cumulative_curve",
         "subpopulation_curve",
@@ -111,7 +113,10 @@ _ROOMS = {
         "SlopeTestResult",
         "TestResult",
     ),
-    "results.tables": ("BinTable",),
+    "results.tables": (
+        "BiasTable",
+        "BinTable",
+    ),
     "results.values": (
         "DistanceBounds",
         "LipschitzWitness",
@@ -127,6 +132,7 @@ _WITH_EXTRAS = ("recalibration", "report")
 
 __all__ = [
     "Assessment",
+    "BiasTable",
     "BinTable",
     "CalibrantError",
     "Comparison",
@@ -146,6 +152,7 @@ __all__ = [
     "__version__",
     "ace",
     "assess",
+    "bias_along",
     "bin_table",
     "brier_score",
     "by_group",

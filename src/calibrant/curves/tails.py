@@ -7,7 +7,7 @@ import math
 import numpy as np
 from scipy.special import ndtr, stdtrit
 
-from calibrant.arrays import FloatArray
+from calibrant.arrays import FloatArray, IntArray
 from calibrant.inference.intervals.roots import crossing
 
 # No normal number gets so far.
@@ -47,7 +47,7 @@ def connected_tail(level: float, arcs: FloatArray) -> float:
     return float(ndtr(-crossing(inside, 0.0, _FARTHEST, _PRECISION)))
 
 
-def widened_tail(tail: FloatArray, n_clusters: int) -> FloatArray:
+def widened_tail(tail: FloatArray, n_clusters: int | IntArray) -> FloatArray:
     """Return the normal tail as far out as this tail of Student's t with n - 1 degrees of freedom.
 
     The noise of clusters is known from so many of them only.

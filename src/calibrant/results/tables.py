@@ -7,8 +7,9 @@ from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant.arrays import FloatArray, IntArray
+from calibrant.arrays import AnyArray, FloatArray, IntArray
 from calibrant.results.result import Result, frame
 
 if TYPE_CHECKING:
@@ -58,3 +59,89 @@ class BinTable(Result):
             means = f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {self.gap[k]:+8.4f}"
             lines.append(line + (means if self.n[k] else "    empty"))
         return "\n".join(lines)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BiasTable(Result):
+    """Predictions and outcomes along a feature, one row a value, a bin or a name.
+
+    Attributes
+    ----------
+    feature
+        The name of the feature's column; empty where it has none.
+    kind
+        What the feature holds: "names", "numbers" or "dates".
+    label
+        What each row is about, in words.
+    low, high, mean
+        The least, the greatest and the mean value in each row: numbers, or datetime64; nan, or
+        NaT, for names and for what is missing.
+    n
+        Rows of data in each.
+    weight
+        Total weight of each.
+    mean_pred, mean_true
+        Weighted means of prediction and outcome.
+    gap
+        mean_true - mean_pred: positive where predictions are too low.
+    lower, upper
+        The interval of the gap.
+    level
+        How often intervals should hold.
+    simultaneous
+        Whether all should hold at once, or each by itself.
+    has_missing
+        Whether the last row is of data without a value.
+    n_pooled
+        How many names share the row of others; 0 where all have their own.
+    """
+
+    feature: str
+    kind: str
+    label: tuple[str, ...]
+    low: AnyArray
+    high: AnyArray
+    mean: AnyArray
+    n: IntArray
+    weight: FloatArray
+    mean_pred: FloatArray
+    mean_true: FloatArray
+    gap: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    level: float
+    simultaneous: bool
+    has_missing: bool = False
+    n_pooled: int = 0
+
+    def __len__(self) -> int:
+        return len(self.label)
+
+    @property
+    def is_biased(self) -> npt.NDArray[np.bool_]:
+        """Where the interval leaves out 0."""
+        return np.asarray((self.lower > 0) | (self.upper < 0))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas table with one row a value, a bin or a name."""
+        measured = ("n", "weight", "mean_pred", "mean_true", "gap", "lower", "upper")
+        values = () if self.kind == "names" else ("low", "high", "mean")
+        names = ("label", *values, *measured)
+        return frame({name: getattr(self, name) for name in names})
+
+    def __repr__(self) -> str:
+        weighted = bool(np.any(self.weight != self.n))
+        first = self.feature or "feature"
+        width = max(map(len, (first, *self.label)))
+        heading = f"{first:{width}} {'n':>9} " + (f"{'weight':>9} " if weighted else "")
+        interval = f"{100 * self.level:g}% interval"
+        lines = [heading + f"{'mean_pred':>9} {'mean_true':>9} {'gap':>8} {interval:>16}"]
+        for k, name in enumerate(self.label):
+            line = f"{name:{width}} {self.n[k]:>9} "
+            line += f"{self.weight[k]:>9.6g} " if weighted else ""
+            line += f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {self.gap[k]:+8.4f} "
+            line += f"{self.lower[k]:+8.4f}{self.upper[k]:+8.4f}"
+            lines.append(line + (" *" if self.is_biased[k] else ""))
+        scope = "all at once" if self.simultaneous else "each by itself"
+        found = "* 0 lies outside; " if self.is_biased.any() else ""
+        return "\n".join([*lines, f"{found}intervals hold {scope}"])

@@ -1,0 +1,174 @@
+"""Features as people hold them: numbers, dates or names, and where nothing is known.
+
+Numbers and dates have distances, names have none: truth values, text and categories are names.
+What is missing (None, nan, null) is kept apart.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+from datetime import UTC, date, datetime
+from numbers import Real
+from typing import Any, Literal
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant import checks
+from calibrant.arrays import AnyArray, as_array
+from calibrant.errors import CalibrantError
+from calibrant.labels import is_missing
+from calibrant.problem import Index
+from calibrant.sample import one_column
+
+Kind = Literal["names", "numbers", "dates"]
+Mask = npt.NDArray[np.bool_]
+
+_DATES = "datetime64[us]"
+# The names of types whose values may stand for nothing.
+_PERHAPS_NOTHING = ("NAType", "NaTType", "float", "float64", "float32", "datetime64")
+
+
+@dataclass(frozen=True, eq=False)
+class Feature:
+    """One value a row.
+
+    Attributes
+    ----------
+    kind
+        What it holds.
+    values
+        Numbers as float64, dates to the microsecond, names as objects.
+    missing
+        Where there is none.
+    name
+        What its column is called, or nothing.
+    order
+        All names in the order that their column gives them; none where it gives none.
+    """
+
+    kind: Kind
+    values: AnyArray
+    missing: Mask
+    name: str = ""
+    order: tuple[Any, ...] = ()
+
+    def __len__(self) -> int:
+        return len(self.values)
+
+    def rows(self, which: Mask) -> Feature:
+        """Return the feature of some of the rows."""
+        values, missing = self.values[which], self.missing[which]
+        return Feature(self.kind, values, missing, self.name, self.order)
+
+
+def read_feature(feature: Any) -> Feature:
+    """Read a list, an array or a dataframe's column."""
+    import narwhals.stable.v2 as nw
+
+    column = nw.from_native(feature, series_only=True, pass_through=True)
+    if isinstance(column, nw.Series):
+        return _from_column(column)
+    if isinstance(feature, list | tuple):
+        # As they are: numpy would make text of 1 in [1, "a"].
+        return _from_objects(feature)
+    return _from_array(one_column(as_array(feature, "feature"), "feature"))
+
+
+def _from_column(column: Any) -> Feature:
+    """Read the column of a dataframe, which knows what it holds and what is missing."""
+    import narwhals.stable.v2 as nw
+
+    dtype, name = column.dtype, str(column.name or "")
+    missing = np.asarray(column.is_null().to_numpy(), dtype=bool)
+    if dtype.is_numeric():
+        return _numbers(column.cast(nw.Float64).to_numpy(), name)
+    if dtype in (nw.Date, nw.Datetime):
+        since_1970 = np.array(column.dt.timestamp("us").fill_null(0).to_numpy(), dtype=np.int64)
+        return Feature("dates", since_1970.view(_DATES), missing, name)
+    if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
+        order = tuple(dtype.categories) if dtype == nw.Enum else ()
+        return Feature("names", _objects(column.to_list()), missing, name, order)
+    if dtype == nw.Object:
+        return _from_objects(column.to_list(), name)
+    raise _strange(dtype)
+
+
+def _from_array(values: AnyArray) -> Feature:
+    kind = values.dtype.kind
+    if kind in "iuf":
+        return _numbers(values)
+    if kind == "M":
+        return Feature("dates", values.astype(_DATES), np.isnat(values))
+    if kind in "bUT":
+        return Feature("names", _objects(values.tolist()), np.zeros(len(values), dtype=bool))
+    if kind == "O":
+        return _from_objects(values.tolist())
+    raise _strange(values.dtype)
+
+
+def _from_objects(values: Sequence[Any], name: str = "") -> Feature:
+    """Read what is known by the types of its values alone: numbers, dates or else names."""
+    types = _types(values)
+    # Numbers come with nan; of other values only some types can stand for nothing.
+    if not _are_numbers(types) and any(one.__name__ in _PERHAPS_NOTHING for one in types):
+        values = [None if is_missing(value) else value for value in values]
+        types = _types(values)
+    if _are_numbers(types):
+        return _numbers(np.array(values, dtype=np.float64), name)
+    if types and all(issubclass(one, date | np.datetime64) for one in types):
+        distinct, code = factors(values)
+        dates = np.array([_without_zone(value) for value in distinct], dtype=_DATES)[code]
+        return Feature("dates", dates, np.isnat(dates), name)
+    for one in types:
+        if not issubclass(one, Hashable):
+            raise _strange(one.__name__)
+    missing = np.array([value is None for value in values], dtype=bool)
+    return Feature("names", _objects(values), missing, name)
+
+
+def factors(values: Sequence[Any]) -> tuple[list[Any], Index]:
+    """Return distinct values as they come, and which of them each row has."""
+    distinct = list(dict.fromkeys(values))
+    number = {value: i for i, value in enumerate(distinct)}
+    code = np.fromiter(map(number.__getitem__, values), dtype=np.intp, count=len(values))
+    return distinct, code
+
+
+def _types(values: Sequence[Any]) -> set[type]:
+    return set(map(type, values)) - {type(None)}
+
+
+def _are_numbers(types: set[type]) -> bool:
+    # Decimal is a number in all but name, and a truth value in name alone.
+    numbers = (issubclass(one, Real) or one.__name__ == "Decimal" for one in types)
+    return bool(types) and all(numbers) and bool not in types
+
+
+def _numbers(values: AnyArray, name: str = "") -> Feature:
+    numbers = np.asarray(values, dtype=np.float64)
+    missing = np.isnan(numbers)
+    if missing.any():
+        numbers = np.where(missing, 0.0, numbers)
+    checks.check_finite(numbers, "feature")
+    return Feature("numbers", numbers, missing, name)
+
+
+def _without_zone(value: Any) -> Any:
+    """Return a time as it is in Greenwich, where it says where it is."""
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        return value.astimezone(UTC).replace(tzinfo=None)
+    return value
+
+
+def _objects(values: Sequence[Any]) -> AnyArray:
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values
+    return objects
+
+
+def _strange(what: object) -> CalibrantError:
+    return CalibrantError(
+        f"feature must hold numbers, dates, names or truth values; got {what}: convert it first"
+    )

@@ -1,0 +1,80 @@
+"""How far mean outcomes of parts may be from their chances, given the predictions.
+
+A mean outcome m of n rows is worth more rows where predictions explain part of the outcomes: as
+many as a plain share of events would take to vary as little as the mean of y - p. Its limits are
+those of Clopper and Pearson for so many rows. What predictions explain is taken with a few rows
+more that they do not explain: few rows with good predictions are no proof of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.special import ndtri
+
+from calibrant.arrays import FloatArray, IntArray
+from calibrant.curves.proportions import lower_limit, upper_limit
+from calibrant.curves.tails import widened_tail
+from calibrant.problem import Index
+
+
+@dataclass(frozen=True, eq=False)
+class PartSums:
+    """Rows added up in parts.
+
+    Attributes
+    ----------
+    code
+        The part of each row.
+    share, residual
+        The share of each row in the weight of its part, and its outcome less its prediction.
+    weight, pred, true
+        The weight of each part, its mean prediction and its mean outcome.
+    """
+
+    code: Index
+    share: FloatArray
+    residual: FloatArray
+    weight: FloatArray
+    pred: FloatArray
+    true: FloatArray
+
+    @classmethod
+    def gather(cls, code: Index, p: FloatArray, y: FloatArray, w: FloatArray) -> PartSums:
+        """Add up rows."""
+        weight = np.bincount(code, w).astype(np.float64)
+        share = w / weight[code]
+        pred, true = (np.bincount(code, share * v).astype(np.float64) for v in (p, y))
+        pred, true = np.minimum(pred, 1.0), np.minimum(true, 1.0)  # but for rounding
+        return cls(code, share, y - p, weight, pred, true)
+
+    def limits(self, tail: float, clusters: Index | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return the limits of the mean chance of events in each part, each missed so often."""
+        squares = np.bincount(self.code, self.share**2)
+        n, more = 1 / squares, float(ndtri(tail)) ** 2
+        near = (self.true * n + more / 2) / (n + more)
+        moved = self.share * (self.residual - (near - self.pred)[self.code])
+        seen = n * np.bincount(self.code, moved**2)
+        # Of the rows more half are events, at the mean prediction.
+        variance = near * (1 - near)
+        unexplained = (n * seen + more * (0.5 - variance)) / (n + more)
+        rows, tails = n * variance / unexplained, np.full(len(n), tail)
+        if clusters is not None:
+            number, effect = _design(self.code, clusters, moved)
+            # One cluster tells nothing of others.
+            rows = np.where(number > 1, rows / effect, 0.0)
+            tails = widened_tail(tails, np.maximum(number, 2))
+        return lower_limit(self.true, rows, tails), upper_limit(self.true, rows, tails)
+
+
+def _design(code: Index, clusters: Index, moved: FloatArray) -> tuple[IntArray, FloatArray]:
+    """Return the number of clusters in each part, and how much more they vary than rows do."""
+    n_parts = int(code.max()) + 1
+    pairs, place = np.unique(clusters * n_parts + code, return_inverse=True)
+    part, total = pairs % n_parts, np.bincount(place, moved)
+    number = np.bincount(part).astype(np.int64)
+    together = np.bincount(part, total**2) * number / np.maximum(number - 1, 1)
+    apart = np.bincount(code, moved**2)
+    effect = np.divide(together, apart, out=np.ones(n_parts), where=apart > 0)
+    return number, np.maximum(effect, 1.0)
