@@ -22,6 +22,7 @@ from calibrant.datasets import load_flares, load_imagenet, load_rain
 
 GOLDEN = Path(__file__).parent / "golden"
 DPI = 60
+DAYS = np.arange("2016-01-01", "2018-01-01", dtype="datetime64[D]")
 
 
 def drawn_by(path):
@@ -41,6 +42,7 @@ PICTURES = {
     "isotonic": lambda: plot.reliability(*load_flares(), method="isotonic"),
     "models": lambda: plot.reliability(networks()),
     "cumulative": lambda: plot.cumulative(*load_flares()),
+    "bias_along": lambda: plot.bias_along(*load_flares(), DAYS),
     "sweep": lambda: plot.bins_sweep(*load_flares(), n_bins=range(2, 52, 2)),
 }
 

@@ -12,6 +12,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to _HOMES
+    from calibrant.plot.along import bias_along
     from calibrant.plot.cumulative_plot import cumulative
     from calibrant.plot.multiples import small_multiples
     from calibrant.plot.overview import assessment
@@ -21,6 +22,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
 _HOMES = {
     "BinsSweep": "sweep",
     "assessment": "overview",
+    "bias_along": "along",
     "bins_sweep": "sweep",
     "cumulative": "cumulative_plot",
     "reliability": "reliability_diagram",
@@ -30,6 +32,7 @@ _HOMES = {
 __all__ = [
     "BinsSweep",
     "assessment",
+    "bias_along",
     "bins_sweep",
     "cumulative",
     "reliability",

@@ -16,6 +16,7 @@ __all__ = [
     "Note",
     "about_band",
     "compact",
+    "count",
     "headed",
     "lines_of",
     "measure_name",
