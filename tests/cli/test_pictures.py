@@ -43,6 +43,78 @@ def test_what_is_drawn(run, forecasts, tmp_path, options, shown):
     assert all(one in text for one in shown)
 
 
+def dated(write, y="01"):
+    days = [
+        f"{y[i % 2]},{0.2 + 0.05 * (i % 9)},{0.3},2024-{1 + i % 12:02}-01\n" for i in range(120)
+    ]
+    return write("days.csv", "y,p,q,day\n" + "".join(days))
+
+
+@pytest.mark.parametrize(
+    ("options", "shown"),
+    [
+        (("--along", "g"), ["<!-- a -->", "<!-- g -->", "<!-- observed less predicted -->"]),
+        (("--along", "w"), ["<!-- 2 -->", "<!-- w -->", "<!-- rows -->"]),
+        (("--along", "w", "--prob", "other=q"), ["<!-- other -->", "95% intervals, all at once"]),
+    ],
+    ids=["names", "numbers", "models"],
+)
+def test_bias_along_a_column(run, forecasts, tmp_path, options, shown):
+    assert run("plot", forecasts, *NAMED, *options, "--out", "f.svg").code == 0
+    text = (tmp_path / "f.svg").read_text()
+    assert [one for one in shown if one not in text] == []
+
+
+def test_bias_along_dates(run, write, tmp_path):
+    days = dated(write)
+    days.write_text(days.read_text() + "1,0.5,0.5,\n")
+    assert run("plot", days, *NAMED, "--along", "day", "--out", "f.svg").code == 0
+    text = (tmp_path / "f.svg").read_text()
+    # Months, written as matplotlib writes dates; a row without a day is apart.
+    assert all(f"<!-- {one} -->" in text for one in ("Mar", "2024", "missing", "day"))
+
+
+def test_along_keeps_rows_however_many(run, forecasts, monkeypatch):
+    monkeypatch.setattr(tables, "MOST_ROWS", 399)
+    assert run("plot", forecasts, *NAMED, "--along", "g", "--out", "f.png").code == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (("--kind", "bins"), "--along goes without --kind"),
+        (("--by", "g"), "--along goes without --by"),
+        (("--along", "h"), "there is no column 'h'"),
+    ],
+)
+def test_what_does_not_go_with_along(run, forecasts, options, sentence):
+    done = run("plot", forecasts, *NAMED, "--along", "g", *options, "--out", "f.svg")
+    assert done.code == 2
+    assert sentence in done.err
+
+
+def test_along_columns_of_different_kinds(run, forecasts, write):
+    done = run(
+        "plot",
+        dated(write),
+        write("b.csv", "y,p,day\n1,0.5,never\n0,0.4,often\n"),
+        *NAMED,
+        "--along",
+        "day",
+        "--out",
+        "f.svg",
+    )
+    assert done.code == 2
+    assert "along column 'day' must hold text, numbers or dates in all files alike" in done.err
+
+
+def test_what_is_refused_along_is_said_of_the_column(run, write):
+    rows = "".join(f"{i % 2},0.5,{'inf' if i == 3 else i}\n" for i in range(40))
+    done = run("plot", write("f.csv", "y,p,x\n" + rows), *NAMED, "--along", "x", "--out", "f.svg")
+    assert done.code == 2
+    assert "along column 'x' must be finite; got inf in row 4" in done.err
+
+
 def test_sketches_are_drawn(run, forecasts, monkeypatch):
     monkeypatch.setattr(tables, "MOST_ROWS", 399)
     for options in (("--prob", "p", "--prob", "q"), ("--prob", "p", "--by", "g")):

@@ -87,7 +87,7 @@ def choose(request: Request, looks: Sequence[Look]) -> Columns:
     wanted = request.wanted
     names = [look.name for look in looks]
     classes, probs = expanded(wanted.probs, names, each=request.each)
-    taken = {wanted.label, wanted.weight, wanted.by, *probs}
+    taken = {wanted.label, wanted.weight, wanted.by, wanted.along, *probs}
     guessed = {}
     if not probs:
         fit = [look.name for look in looks if look.is_share and not look.is_binary]
@@ -102,7 +102,8 @@ def choose(request: Request, looks: Sequence[Look]) -> Columns:
     if guessed:
         say("taking " + " and ".join(f"--{option} {name}" for option, name in guessed.items()))
     is_multiclass = len(probs) > 1 and not request.each
-    return Columns(label, probs, classes, wanted.weight, wanted.by, is_multiclass)
+    rest = (wanted.weight, wanted.by, is_multiclass, wanted.along)
+    return Columns(label, probs, classes, *rest)
 
 
 def class_names(columns: Columns, present: Collection[str]) -> list[str]:
@@ -189,9 +190,11 @@ def _all(some: Sequence[str], names: Sequence[str]) -> str:
 
 
 def kind_of(sql_type: str) -> str:
-    """Return what a column of an SQL type holds: number, boolean, text or other."""
+    """Return what a column of an SQL type holds: number, boolean, text, date or other."""
     if _NUMBER.fullmatch(sql_type):
         return "number"
+    if sql_type == "DATE" or sql_type.startswith("TIMESTAMP"):
+        return "date"
     return {"BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}.get(
         sql_type.partition("(")[0], "other"
     )

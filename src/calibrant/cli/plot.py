@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -40,13 +41,24 @@ def plot(
         ),
     ],
     kind: Annotated[
-        str,
+        str | None,
         typer.Option(
             "--kind",
             metavar="KIND",
-            help="reliability; cumulative; bins, errors by their number; or assessment, all of it.",
+            show_default=False,
+            help="reliability, which it is if not told; cumulative; bins, errors by their number; "
+            "or assessment, all of it.",
         ),
-    ] = "reliability",
+    ] = None,
+    along: Annotated[
+        str | None,
+        typer.Option(
+            "--along",
+            metavar="COLUMN",
+            show_default=False,
+            help="Instead of a kind: mean outcome less mean prediction along a feature.",
+        ),
+    ] = None,
     label: options.Label = None,
     prob: options.ProbOfModels = None,
     weight: options.Weight = None,
@@ -62,30 +74,51 @@ def plot(
     r"""Draw a reliability diagram, or another one, as a picture.
 
     Several columns of probabilities are several models in one picture, unless --multiclass says
-    that they are classes. With --by there is a panel for each group.
+    that they are classes. With --by there is a panel for each group. With --along the picture tells
+    whether predictions are right on average at each month, say, or in each region.
 
     \b
     calibrant plot forecasts.csv --label rain --prob p --out rain.png
     calibrant plot flares.csv --label flare --prob NOAA --prob SIDC --out flares.svg
     calibrant plot forecasts.csv --label rain --prob p --kind cumulative --out walk.pdf
+    calibrant plot flares.csv --label flare --prob NOAA --along date --out bias.svg
     """
     from calibrant.cli.tables import read_each
     from calibrant.cli.terminal import waiting
     from calibrant.files import write_atomically
 
-    if kind not in _KINDS:
-        raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
+    _check_kind(kind, along, by)
     path = check_out(out, tuple(_METADATA))
-    wanted = Wanted(label, tuple(prob or ()), weight, by)
+    wanted = Wanted(label, tuple(prob or ()), weight, by, along)
     request = Request(
         tuple(files), wanted, pos_label, multiclass, on_invalid, form, each=multiclass is None
     )
-    models = read_each(request)
+    models = read_each(request, needs_rows=along is not None)
     with waiting("drawing"):
         asked = {"n_resamples": resamples, "rng": seed}
-        figure = (_diagram if by is None else _panels)(models, kind, asked)
+        draw = _diagram if by is None else _panels
+        figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
     say(f"wrote {path}")
+
+
+def _check_kind(kind: str | None, along: str | None, by: str | None) -> None:
+    if kind is not None and kind not in _KINDS:
+        raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
+    if along is not None and (kind is not None or by is not None):
+        raise CalibrantError(f"--along goes without {'--by' if kind is None else '--kind'}")
+
+
+def _along(models: dict[str, Data], along: str) -> Figure:
+    """Return the bias of one model, or of several, along a column."""
+    from calibrant.curves.along import bias_along
+    from calibrant.plot import bias_along as draw
+
+    tables = {
+        name: replace(data.ask(bias_along, feature=data.feature, simultaneous=True), feature=along)
+        for name, data in models.items()
+    }
+    return _whole(draw(tables if len(tables) > 1 else next(iter(tables.values()))))
 
 
 def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:

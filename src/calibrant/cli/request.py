@@ -21,6 +21,7 @@ class Wanted:
     probs: tuple[str, ...] = ()
     weight: str | None = None
     by: str | None = None
+    along: str | None = None
 
 
 @dataclass(frozen=True)
@@ -58,6 +59,7 @@ class Request:
             "--prob": self.wanted.probs,
             "--weight": self.wanted.weight,
             "--by": self.wanted.by,
+            "--along": self.wanted.along,
             "--pos-label": self.pos_label,
             "--multiclass": self.multiclass,
         }

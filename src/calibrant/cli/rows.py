@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 Columned = dict[str, AnyArray]
+_TARGETS = {"number": "DOUBLE", "boolean": "BOOLEAN"}
 
 
 class Rows(NamedTuple):
@@ -78,7 +79,7 @@ class Reading:
                     continue
                 if self.limit is not None:
                     relation = relation.limit(self.limit + 1 - n_read)
-                part = _fetched(relation, self.columns.names)
+                part = _fetched(relation, self.columns)
                 sound = self._sound(part, faults, path)
                 n_read += len(sound)
                 kept.append(sound)
@@ -138,27 +139,32 @@ def _only(part: Columned, rows: Mask) -> Columned:
     return {name: values[rows] for name, values in part.items()}
 
 
-def _fetched(relation: DuckDBPyRelation, names: Sequence[str]) -> Columned:
-    """Return columns as numbers (nan where null), truth values, or text (None where null)."""
-    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
-    asked = [f"{_cast(quoted(name), kinds[name])} AS c{i}" for i, name in enumerate(names)]
+def _fetched(relation: DuckDBPyRelation, columns: Columns) -> Columned:
+    """Return columns as numbers (nan where null), truth values, or text (None where null).
+
+    A feature may also be of dates, which elsewhere are but names.
+    """
+    sql = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    kinds = {name: kind_of(sql[name]) for name in columns.names}
+    targets = {name: _TARGETS.get(kind, "VARCHAR") for name, kind in kinds.items()}
+    if columns.along is not None and kinds[columns.along] == "date":
+        targets[columns.along] = "TIMESTAMP"
+    names = columns.names
+    asked = [f"CAST({quoted(name)} AS {targets[name]}) AS c{i}" for i, name in enumerate(names)]
     found = relation.project(", ".join(asked)).fetchnumpy()
     return {name: _filled(found[f"c{i}"]) for i, name in enumerate(names)}
 
 
-def _cast(column: str, kind: str) -> str:
-    target = {"number": "DOUBLE", "boolean": "BOOLEAN"}.get(kind_of(kind), "VARCHAR")
-    return f"CAST({column} AS {target})"
-
-
 def _filled(values: Any) -> AnyArray:
-    """Return an array without a mask: nan for a missing number, None for missing text."""
+    """Return an array without a mask: nan for a missing number, NaT for a date, None for text."""
     if not isinstance(values, np.ma.MaskedArray):
         return np.asarray(values)
     if values.dtype.kind == "O":
         filled = np.array(values.data, dtype=object)
         filled[np.ma.getmaskarray(values)] = None
         return filled
+    if values.dtype.kind == "M":
+        return np.where(np.ma.getmaskarray(values), np.datetime64("NaT"), values.data)
     numbers = np.array(values.data, dtype=np.float64)
     numbers[np.ma.getmaskarray(values)] = np.nan
     return numbers
@@ -172,9 +178,14 @@ def _numbers(values: AnyArray) -> AnyArray:
 
 
 def _joined(parts: Sequence[Columned], columns: Columns) -> Columned:
-    kinds = {part[columns.label].dtype.kind == "O" for part in parts}
-    if len(kinds) > 1:
-        raise CalibrantError(
-            f"label column {columns.label!r} must hold text or numbers in all files alike"
-        )
+    _check_alike(parts, f"label column {columns.label!r} must hold text or numbers", columns.label)
+    if columns.along is not None:
+        rule = f"along column {columns.along!r} must hold text, numbers or dates"
+        _check_alike(parts, rule, columns.along)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _check_alike(parts: Sequence[Columned], rule: str, name: str) -> None:
+    kinds = {part[name].dtype.kind for part in parts}
+    if len(kinds) > 1 and kinds & {"O", "M"}:
+        raise CalibrantError(f"{rule} in all files alike")

@@ -48,6 +48,8 @@ class Data:
         What else measures are told about rows: weights, classes, the positive label.
     groups
         The group of each row, where groups were asked for.
+    feature
+        The feature of each row, where one was asked for.
     columns
         Where it came from; None for a sketch.
     is_joined
@@ -59,6 +61,7 @@ class Data:
     groups: Any = None
     columns: Columns | None = None
     is_joined: bool = False
+    feature: Any = None
 
     def ask(self, question: Callable[..., Answer], **options: Any) -> Answer:
         """Return the answer to a question, or an error in words of columns and options."""
@@ -151,4 +154,6 @@ class Table:
             about["labels"] = class_names(columns, present)
             p = np.column_stack([rows[name] for name in columns.probs])
         groups = None if columns.by is None else as_groups(rows[columns.by])
-        return Data((y, p), about, groups, columns, is_joined=len(self.paths) > 1)
+        feature = None if columns.along is None else rows[columns.along]
+        is_joined = len(self.paths) > 1
+        return Data((y, p), about, groups, columns, is_joined, feature)

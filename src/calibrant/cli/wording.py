@@ -83,7 +83,8 @@ def _arguments(columns: Columns | None) -> dict[str, str]:
     if columns is None:
         return {}
     several = len(columns.probs) > 1
-    return {
+    along = {} if columns.along is None else {"feature": f"along column {columns.along!r}"}
+    return along | {
         "y_prob": "the prob columns" if several else f"prob column {columns.probs[0]!r}",
         "y_true": f"label column {columns.label!r}",
         "sample_weight": f"weight column {columns.weight!r}",

@@ -28,8 +28,8 @@ class Columns:
         One column of probabilities, or one a class.
     classes
         The label that each column of `probs` speaks of; none where outcomes are 0 or 1.
-    weight, by
-        Weights and groups, if any.
+    weight, by, along
+        Weights, groups and a feature, if any.
     """
 
     label: str
@@ -38,6 +38,7 @@ class Columns:
     weight: str | None = None
     by: str | None = None
     is_multiclass: bool = False
+    along: str | None = None
 
     @classmethod
     def read(cls, label: Any, prob: Any, weight: Any, by: Any) -> Self:
@@ -73,8 +74,8 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """All columns, each once."""
-        every = [name for _, name in self.named()] + ([] if self.by is None else [self.by])
-        return list(dict.fromkeys(every))
+        others = [name for name in (self.by, self.along) if name is not None]
+        return list(dict.fromkeys([*(name for _, name in self.named()), *others]))
 
     def bound(self, schema: Mapping[str, Any]) -> Columns:
         """Return the columns with their classes known, once a table is seen to have them all."""
