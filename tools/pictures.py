@@ -9,6 +9,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import numpy as np
+import polars as pl
 from matplotlib.axes import Axes
 
 import calibrant as cb
@@ -21,12 +23,18 @@ def _local() -> Axes:
     return cb.plot.reliability(cb.local_calibration_error(RAIN.y_true, RAIN.y_prob))
 
 
+def _along() -> Axes:
+    month = pl.Series("month", np.arange(FLARES.n) * 24 // FLARES.n + 1)  # of two years
+    return cb.plot.bias_along(FLARES.y_true, FLARES.y_prob, month, n_values=10)
+
+
 PICTURES: dict[str, Callable[[], Axes]] = {
     "smooth": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob),
     "binned": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob, method="binned", n_bins=10),
     "isotonic": lambda: cb.plot.reliability(RAIN.y_true, RAIN.y_prob, method="isotonic"),
     "local": _local,
     "cumulative": lambda: cb.plot.cumulative(FLARES.y_true, FLARES.y_prob),
+    "bias_along": _along,
     "sweep": lambda: cb.plot.bins_sweep(FLARES.y_true, FLARES.y_prob),
     "assessment": lambda: cb.plot.assessment(RAIN.y_true, RAIN.y_prob),
 }
