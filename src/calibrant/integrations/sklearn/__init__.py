@@ -8,7 +8,8 @@ where scikit-learn takes a `scoring`: ``cross_val_score(model, X, y, scoring=neg
 from calibrant.errors import MissingDependencyError
 
 try:
-    from calibrant.integrations.sklearn.displays import CumulativeDisplay, ReliabilityDisplay
+    from calibrant.integrations.sklearn.cumulative_display import CumulativeDisplay
+    from calibrant.integrations.sklearn.reliability_display import ReliabilityDisplay
     from calibrant.integrations.sklearn.scorers import (
         CalibrationScorer,
         neg_ace,

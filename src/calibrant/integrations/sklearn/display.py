@@ -1,0 +1,65 @@
+"""What displays have in common: reliability diagrams and cumulative plots as scikit-learn has them.
+
+A display keeps results, not rows. Where no `ax` is given the figure is pyplot's, as it is with
+scikit-learn's own displays, so that ``plt.show()`` shows it. Displays drawn on one Axes are drawn
+together, with a key to their names.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from calibrant.integrations.sklearn.classifiers import probabilities
+
+if TYPE_CHECKING:
+    from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+__all__ = ["Display", "pyplot_axes"]
+
+
+class Display:
+    """What both displays share: how a fitted classifier becomes one."""
+
+    line_: Artist
+    ax_: Axes
+    figure_: Figure
+
+    @classmethod
+    def from_predictions(cls, y_true: Any, y_prob: Any, **options: Any) -> Self:
+        """Draw predictions."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> Self:
+        """Draw how a fitted classifier's probabilities agree with what was observed.
+
+        Parameters
+        ----------
+        estimator
+            A fitted classifier with `predict_proba`.
+        X, y
+            Rows that it was not fitted to, and their classes.
+        **options
+            As in `from_predictions`. Unless `name` is given, it is that of the estimator's class.
+            Of two classes `pos_label` is the second unless given; of more, the confidence in the
+            predicted class is drawn unless `multiclass` names a class.
+
+        Returns
+        -------
+        display
+            The display, drawn.
+        """
+        y_prob, classes = probabilities(estimator, X)
+        options = {"name": type(estimator).__name__, "labels": classes} | options
+        if len(classes) == 2 and options.get("multiclass") is None:
+            options.setdefault("pos_label", classes[1])
+        return cls.from_predictions(y, y_prob, **options)
+
+
+def pyplot_axes(width: float, height: float) -> Axes:
+    """Return the Axes of a new figure of pyplot's."""
+    import matplotlib.pyplot as plt
+
+    return plt.subplots(figsize=(width, height), layout="compressed")[1]

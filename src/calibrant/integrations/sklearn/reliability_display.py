@@ -1,0 +1,171 @@
+"""Reliability diagrams by scikit-learn's conventions."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Self
+
+from calibrant.integrations.sklearn.display import Display, pyplot_axes
+from calibrant.plot.diagram import Diagram, gather
+from calibrant.plot.models import Model
+from calibrant.plot.reliability_diagram import View, draw_diagrams
+from calibrant.plot.wording import Note
+from calibrant.results.curves import Curve
+from calibrant.results.tables import BinTable
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+__all__ = ["ReliabilityDisplay"]
+
+
+class ReliabilityDisplay(Display):
+    """A reliability diagram by scikit-learn's conventions.
+
+    Make it with `from_estimator` or `from_predictions`.
+
+    Parameters
+    ----------
+    curve
+        The outcome to expect at each score.
+    outcomes
+        A table of narrow bins that says where outcomes lie.
+    bins
+        The bins of a binned curve.
+    note
+        What is written beside the curve: a result, or words.
+    estimator_name
+        The name of the estimator.
+    pos_label
+        The class that the probabilities speak of.
+    is_confidence
+        Whether they are the confidence in the predicted class.
+
+    Attributes
+    ----------
+    line_
+        The artist of the curve.
+    ax_, figure_
+        Where it was drawn.
+
+    Examples
+    --------
+    >>> from sklearn.datasets import make_classification
+    >>> from sklearn.naive_bayes import GaussianNB
+    >>> X, y = make_classification(2000, random_state=0)
+    >>> model = GaussianNB().fit(X[:1000], y[:1000])
+    >>> display = ReliabilityDisplay.from_estimator(model, X[1000:], y[1000:])
+    >>> display.note.measure
+    'smooth_ece'
+    """
+
+    def __init__(
+        self,
+        curve: Curve,
+        *,
+        outcomes: BinTable | None = None,
+        bins: BinTable | None = None,
+        note: Note | None = None,
+        estimator_name: str | None = None,
+        pos_label: Any = None,
+        is_confidence: bool = False,
+    ) -> None:
+        self.curve = curve
+        self.is_confidence = is_confidence
+        self.outcomes = outcomes
+        self.bins = bins
+        self.note = note
+        self.estimator_name = estimator_name
+        self.pos_label = pos_label
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y_true: Any,
+        y_prob: Any,
+        *,
+        name: str | None = None,
+        ax: Axes | None = None,
+        note: bool | Note = True,
+        margin: bool = True,
+        deviation: bool = False,
+        limits: tuple[float, float] | None = None,
+        color: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw how predictions agree with what was observed.
+
+        Parameters
+        ----------
+        y_true, y_prob
+            As in :func:`calibrant.reliability_curve`.
+        name
+            What to call them.
+        ax
+            The Axes to draw on; a new one of pyplot's unless given.
+        note, margin, deviation, limits, color
+            As in :func:`calibrant.plot.reliability`.
+        **options
+            As in :func:`calibrant.reliability_curve`: `method`, `band`, `sample_weight`,
+            `pos_label` and the rest; but the band holds for the whole curve unless
+            ``simultaneous=False``.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            The display, drawn.
+        """
+        found = gather(Model(name or "", y_true, y_prob, options), None, note)
+        display = cls(
+            found.curve,
+            outcomes=found.outcomes,
+            bins=found.bins,
+            note=found.note,
+            estimator_name=name,
+            pos_label=options.get("pos_label"),
+            is_confidence=found.is_confidence,
+        )
+        return display.plot(ax=ax, margin=margin, deviation=deviation, limits=limits, color=color)
+
+    def plot(
+        self,
+        *,
+        ax: Axes | None = None,
+        name: str | None = None,
+        margin: bool = True,
+        deviation: bool = False,
+        limits: tuple[float, float] | None = None,
+        color: Any = None,
+    ) -> Self:
+        """Draw the display.
+
+        Parameters
+        ----------
+        ax
+            The Axes to draw on; a new one of pyplot's unless given.
+        name
+            What to call it, instead of `estimator_name`.
+        margin, deviation, limits, color
+            As in :func:`calibrant.plot.reliability`.
+
+        Returns
+        -------
+        ReliabilityDisplay
+            Itself.
+        """
+        ax = pyplot_axes(4.2, 4.7) if ax is None else ax
+        words = (self.estimator_name if name is None else name) or ""
+        diagram = Diagram(
+            curve=self.curve,
+            outcomes=self.outcomes,
+            bins=self.bins,
+            note=self.note,
+            name=words,
+            color=color,
+            is_confidence=self.is_confidence,
+        )
+        view = View(limits=limits, margin=margin, deviation=deviation)
+        (self.line_,) = draw_diagrams(ax, [diagram], view)
+        self.ax_, self.figure_ = ax, ax.figure.figure
+        if self.pos_label is not None:
+            ax.set_xlabel(f"predicted probability of class {self.pos_label}")
+        return self
