@@ -11,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import polars as pl
+from matplotlib import rcParams
 from matplotlib.axes import Axes
 
 import calibrant as cb
@@ -42,9 +43,10 @@ PICTURES: dict[str, Callable[[], Axes]] = {
 
 def main(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
+    # Neither dates nor random identifiers: the same picture is the same file.
+    rcParams["svg.hashsalt"] = "calibrant"
     for name, draw in PICTURES.items():
         figure = draw().figure
-        # Neither dates nor random identifiers: the same picture is the same file.
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
         figure.savefig(folder / f"{name}.png", dpi=110)
 
