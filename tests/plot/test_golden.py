@@ -35,11 +35,19 @@ def networks():
     return {name: cb.Sketch().update(*load_imagenet(name)) for name in ("resnet34", "densenet161")}
 
 
+def masses():
+    """Return rows of which three tenths have score 0, a tenth 1, and the rest lie between."""
+    p = np.r_[np.zeros(300), np.linspace(0.05, 0.95, 600), np.ones(100)]
+    return (np.arange(1000) * 7919 % 1000 < 1000 * (0.1 + 0.7 * p)).astype(float), p
+
+
 PICTURES = {
     "smooth": lambda: plot.reliability(*load_flares()),
     "few_scores": lambda: plot.reliability(*load_rain()),
     "binned": lambda: plot.reliability(*load_flares(), method="binned", n_bins=10),
     "isotonic": lambda: plot.reliability(*load_flares(), method="isotonic"),
+    "masses": lambda: plot.reliability(*masses()),
+    "recalibrated": lambda: plot.reliability(*load_flares(), method="isotonic", margin="both"),
     "models": lambda: plot.reliability(networks()),
     "cumulative": lambda: plot.cumulative(*load_flares()),
     "bias_along": lambda: plot.bias_along(*load_flares(), DAYS),

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection, PathCollection
+from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle, StepPatch
 
@@ -191,6 +192,24 @@ def test_a_binned_curve_has_bars_counts_and_intervals():
     assert np.allclose(drawn[:, 0], np.column_stack((curve.x, curve.lower)))
     assert np.allclose(drawn[:, 1], np.column_stack((curve.x, curve.upper)))
     assert f"ECE {cb.ece(*FLARES, **options):.3f}" in written(ax)
+
+
+def test_bars_are_the_darker_the_more_rows_they_hold():
+    ax = reliability(*FLARES, method="binned", n_bins=10)
+    n = cb.bin_table(*FLARES, n_bins=10).n
+    opaque = np.array([bar.get_facecolor()[3] for bar in of_kind(ax, Rectangle)[:10]])
+    assert np.array_equal(np.argsort(opaque), np.argsort(n))
+    assert opaque.max() > 2 * opaque.min()
+    # Numbers are still read on the darkest.
+    grey = 1 - opaque.max() * (1 - np.array(of_kind(ax, Rectangle)[np.argmax(n)].get_facecolor()))
+    words = next(text for text in ax.texts if text.get_text() == str(n.max()))
+    assert contrast(grey[:3], to_rgb(words.get_color())) > 3
+
+
+def contrast(one, other):
+    """The ratio of luminances by which a screen's colours are told apart."""
+    linear = np.array([one, other]) ** 2.2 @ [0.2126, 0.7152, 0.0722] + 0.05
+    return linear.max() / linear.min()
 
 
 def test_a_bin_table_is_drawn_as_it_is():

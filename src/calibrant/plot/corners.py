@@ -14,7 +14,7 @@ from calibrant.arrays import FloatArray
 from calibrant.plot.style import SMALL
 from calibrant.plot.wording import Key
 
-__all__ = ["Above", "Beside", "Corner", "Path", "above_diagonal", "anywhere"]
+__all__ = ["Above", "Beside", "Corner", "Path", "above_diagonal", "anywhere", "places_along"]
 
 Path = tuple[FloatArray, FloatArray]
 
@@ -35,16 +35,17 @@ _PLACES = 400
 
 @dataclass(frozen=True)
 class Corner:
-    """A corner of an Axes above a floor, which is a share of its height."""
+    """A corner of an Axes above a floor and left of a wall, shares of its height and width."""
 
     right: int
     top: int
     floor: float = 0.0
+    wall: float = 0.0
 
     def write(self, ax: Axes, lines: Sequence[str]) -> None:
         """Write lines into the corner."""
         ax.text(
-            1 - _INSET if self.right else _INSET,
+            1 - self.wall - _INSET if self.right else _INSET,
             1 - _INSET if self.top else self.floor + _INSET,
             "\n".join(lines),
             transform=ax.transAxes,
@@ -62,12 +63,12 @@ class Corner:
             handles,
             key,
             loc=_NAMES[self.right, self.top],
-            bbox_to_anchor=(0, self.floor, 1, 1 - self.floor),
+            bbox_to_anchor=(0, self.floor, 1 - self.wall, 1 - self.floor),
         )
 
     def crowd(self, places: FloatArray, width: float, height: float) -> int:
         """Return how many places lie where words of this size would be."""
-        across = 1 - places[:, 0] if self.right else places[:, 0]
+        across = 1 - self.wall - places[:, 0] if self.right else places[:, 0]
         down = 1 - places[:, 1] if self.top else places[:, 1] - self.floor
         return int(((across < width + 2 * _INSET) & (down < height + 2 * _INSET)).sum())
 
@@ -137,13 +138,19 @@ def _write_key(ax: Axes, handles: Sequence[Any], key: Key, **place: Any) -> None
 
 
 def above_diagonal(
-    ax: Axes, lines: Sequence[str], paths: Sequence[Path], floor: float = 0.0, *, inside: bool
+    ax: Axes,
+    lines: Sequence[str],
+    paths: Sequence[Path],
+    floor: float = 0.0,
+    wall: float = 0.0,
+    *,
+    inside: bool,
 ) -> Corner | Above:
     """Return the corner above the diagonal, or below it where fewer paths come by there.
 
     Where paths come by in both, the place is above all, unless words are to stay inside.
     """
-    corners = [Corner(0, 1, floor), Corner(1, 0, floor)]
+    corners = [Corner(0, 1, floor, wall), Corner(1, 0, floor, wall)]
     corner, crowd = _freest(ax, lines, paths, corners)
     return corner if inside or not crowd else Above()
 
@@ -164,7 +171,7 @@ def _freest(
     ax: Axes, lines: Sequence[str], paths: Sequence[Path], corners: Sequence[Corner]
 ) -> tuple[Corner, int]:
     size = _size(ax, lines)
-    places = np.concatenate([_places(ax, *path) for path in paths])
+    places = np.concatenate([places_along(ax, *path) for path in paths])
     crowds = [corner.crowd(places, *size) for corner in corners]
     least = min(crowds)
     return corners[crowds.index(least)], least
@@ -179,7 +186,7 @@ def _size(ax: Axes, lines: Sequence[str]) -> tuple[float, float]:
     return width, _LINE * points * len(lines) / (72 * box.height * inches[1])
 
 
-def _places(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
+def places_along(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
     """Return places along a path in the data's units, in shares of the Axes."""
     steps = np.linspace(0, len(x) - 1, _PLACES)
     along = [np.interp(steps, np.arange(len(x)), values) for values in (x, y)]

@@ -16,17 +16,20 @@ from calibrant.inference.estimate import estimate
 from calibrant.measures.bin_table import bin_table
 from calibrant.measures.scores import score_decomposition
 from calibrant.plot.models import Model
+from calibrant.plot.places import Places, marked_places
 from calibrant.plot.wording import Note
 from calibrant.results.curves import Curve
 from calibrant.results.tables import BinTable
 from calibrant.sketches.state import Sketch
 
-__all__ = ["Diagram", "Window", "gather"]
+__all__ = ["Diagram", "Mask", "Window", "gather"]
 
 Mask = npt.NDArray[np.bool_]
 
 # How many places for outcomes there are along an axis: about one a point of print.
 _PLACES = 200
+# How many times as many there are to tell single scores apart.
+_FINER = 10
 # Where scores are thinner than this share of the densest place, they do not widen the window.
 _THIN = 0.01
 # Scores that take up at least this much of [0, 1] are shown on all of it.
@@ -56,6 +59,8 @@ class Diagram:
         Its colour; None for the next one in turn.
     is_confidence
         Whether predictions are the confidence in a predicted class.
+    finer
+        A table of still narrower bins, which tells single scores apart; None where there is none.
     """
 
     curve: Curve
@@ -65,6 +70,7 @@ class Diagram:
     name: str = ""
     color: Any = None
     is_confidence: bool = False
+    finer: BinTable | None = None
 
     @property
     def rows(self) -> BinTable | None:
@@ -98,6 +104,21 @@ class Diagram:
             return replace(curve, y=y, lower=lower, upper=upper)
         level = curve.x if deviation else 0.0
         return replace(curve, y=y - level, lower=lower - level, upper=upper - level)
+
+    def marked(self, *, deviation: bool) -> Places | None:
+        """Return the places to be marked one by one, less the diagonal if asked for."""
+        if self.outcomes is None or self.is_binned:
+            return None
+        places = marked_places(self.outcomes if self.finer is None else self.finer)
+        return places.less_scores() if deviation else places
+
+    def heights(self, window: Window, *, deviation: bool) -> list[FloatArray]:
+        """Return all that is drawn up and down the second axis."""
+        curve = self.shown(window, deviation=deviation)
+        drawn = [curve.y, curve.lower, curve.upper]
+        if (places := self.marked(deviation=deviation)) is not None:
+            drawn.append(places.outcome[window.holds(places.score)])
+        return drawn
 
 
 @dataclass(frozen=True)
@@ -138,7 +159,12 @@ def _extent(diagram: Diagram) -> FloatArray:
     curve = diagram.curve
     dense = diagram.seen & (curve.density > _THIN * curve.density.max())
     x = curve.x[dense] if diagram.outcomes is None else diagram.outcomes.mean_pred
-    heights = () if curve.method == "local" else (curve.y, curve.lower, curve.upper)
+    heights: tuple[FloatArray, ...] = (curve.y, curve.lower, curve.upper)
+    if curve.method == "isotonic":
+        # At its ends, beyond which there are no rows, its band is as wide as can be.
+        heights = (curve.y,)
+    elif curve.method == "local":
+        heights = ()
     values = np.concatenate((x, *(height[dense] for height in heights)))
     return np.array([np.nanmin(values), np.nanmax(values)])
 
@@ -178,7 +204,9 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     of_top = model.is_confidence
     whole = Diagram(curve, outcomes, bins, words, model.name, model.color, of_top)
     span = Window.around([whole]).span
-    return whole if span == 1 else replace(whole, outcomes=_outcomes(model, span))
+    if span < 1:
+        whole = replace(whole, outcomes=_outcomes(model, span))
+    return replace(whole, finer=_outcomes(model, span / _FINER))
 
 
 def _outcomes(model: Model, span: float) -> BinTable:

@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox, TransformedBbox
 
 from calibrant.arrays import FloatArray
-from calibrant.plot.diagram import Window
-from calibrant.plot.margin import MARGIN
+from calibrant.errors import CalibrantError
+from calibrant.plot.diagram import Mask, Window
 from calibrant.plot.style import open_frame
-from calibrant.results.curves import Curve
 
-__all__ = ["Frame"]
+__all__ = ["Frame", "Margin", "check_margin"]
+
+# What is shown beside the diagram: nothing, outcomes below, or recalibrated scores as well.
+Margin = bool | Literal["both"]
+
+# The share of the Axes that a strip beside the diagram takes.
+_STRIP = 0.17
 
 # What the axes are called: whether of confidences, and whether of deviations.
 _WORDS = {
@@ -27,7 +35,7 @@ _WORDS = {
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of the plane that is shown, and the share of the Axes below it.
+    """The part of the plane that is shown, and the shares of the Axes beside it.
 
     Attributes
     ----------
@@ -37,6 +45,8 @@ class Frame:
         What is shown along the second axis.
     margin
         The share of the height that is left below, for where outcomes lie.
+    side
+        The share of the width that is left on the right, for recalibrated scores.
     deviation
         Whether outcomes are shown less predictions.
     is_confidence
@@ -47,38 +57,58 @@ class Frame:
     low: float
     high: float
     margin: float
+    side: float
     deviation: bool
     is_confidence: bool = False
 
     @classmethod
-    def around(cls, window: Window, curves: list[Curve], *, margin: bool, deviation: bool) -> Frame:
+    def around(
+        cls, window: Window, heights: list[FloatArray], *, margin: Margin, deviation: bool
+    ) -> Frame:
         """Return the square on the diagonal, or for deviations as much below 0 as above."""
-        share = MARGIN if margin else 0.0
+        below, side = _STRIP * bool(margin), _STRIP * (margin == "both")
         if not deviation:
-            return cls(window, window.low, window.high, share, deviation)
-        heights = np.concatenate([v for c in curves for v in (c.y, c.lower, c.upper)])
-        most = 1.1 * float(np.nanmax(np.abs(heights))) or 0.1
-        return cls(window, -most, most, share, deviation)
+            return cls(window, window.low, window.high, below, side, deviation)
+        most = 1.1 * float(np.nanmax(np.abs(np.concatenate(heights)))) or 0.1
+        return cls(window, -most, most, below, side, deviation)
 
     @property
     def foot(self) -> float:
         """Where bars stand."""
         return 0.0 if self.deviation else self.low
 
+    def holds(self, x: FloatArray, y: FloatArray) -> Mask:
+        """Tell which points are shown."""
+        slack = 1e-9 * (self.high - self.low)
+        return self.window.holds(x) & (y >= self.low - slack) & (y <= self.high + slack)
+
+    def clip(self, ax: Axes, artist: Artist) -> None:
+        """Cut off what of an artist lies beyond, strips beside the diagram included."""
+        box = Bbox([[self.window.low, self.low], [self.window.high, self.high]])
+        artist.set_clip_box(TransformedBbox(box, ax.transData))
+
     def set_up(self, ax: Axes) -> None:
         """Give an Axes its limits, ticks and words."""
         open_frame(ax)
-        room = (self.high - self.low) * self.margin / (1 - self.margin)
-        ax.set_xlim(self.window.low, self.window.high)
-        ax.set_ylim(self.low - room, self.high)
+        below = (self.high - self.low) * self.margin / (1 - self.margin)
+        beside = self.window.span * self.side / (1 - self.side)
+        ax.set_xlim(self.window.low, self.window.high + beside)
+        ax.set_ylim(self.low - below, self.high)
         ax.set_xticks(_ticks(self.window.low, self.window.high))
         ax.set_yticks(_ticks(self.low, self.high))
         ax.spines["left"].set_bounds(self.low, self.high)
+        ax.spines["bottom"].set_bounds(self.window.low, self.window.high)
         predicted, observed = _WORDS[self.is_confidence, self.deviation]
-        ax.set_xlabel(predicted)
+        ax.set_xlabel(predicted, x=(1 - self.side) / 2)
         ax.set_ylabel(observed, y=(1 + self.margin) / 2)
         if not self.deviation:
             ax.set_aspect("equal", adjustable="box")
+
+
+def check_margin(margin: object) -> None:
+    """Refuse what is no margin."""
+    if margin not in (True, False, "both"):
+        raise CalibrantError(f"margin must be True, False or 'both'; got {margin!r}")
 
 
 def _ticks(low: float, high: float) -> FloatArray:

@@ -13,57 +13,60 @@ from matplotlib.axes import Axes
 
 from calibrant.arrays import FloatArray
 from calibrant.plot.diagram import Diagram
+from calibrant.plot.frame import Frame
 from calibrant.plot.style import QUIET, SMALLEST
 from calibrant.results.curves import Curve
 from calibrant.results.tables import BinTable
 
-__all__ = ["MARGIN", "draw_margin"]
+__all__ = ["draw_margin"]
 
-# The strip's share of the height of the Axes, the level of its line, and how far marks reach.
-MARGIN = 0.17
+# The level of the strip's line, and how far marks reach, as shares of the height of the Axes.
 _LEVEL, _REACH = 0.075, 0.07
 # The least length of a mark, so that a single row is seen among many.
 _TICK = 0.006
 _COLOR, _WIDTH = "0.45", 0.9
 
 
-def draw_margin(ax: Axes, diagrams: list[Diagram], colors: list[Any]) -> None:
+def draw_margin(ax: Axes, diagrams: list[Diagram], colors: list[Any], frame: Frame) -> None:
     """Draw what is known of where outcomes lie, or where the scores of several models do."""
     if len(diagrams) > 1:
         _draw_densities(ax, diagrams, colors)
     elif diagrams[0].rows is not None:
-        _draw_outcomes(ax, diagrams[0].rows)
+        _draw_outcomes(ax, diagrams[0].rows, frame)
     elif diagrams[0].is_smooth:
-        _draw_density(ax, diagrams[0].curve)
+        _draw_density(ax, diagrams[0].curve, frame)
 
 
-def _draw_outcomes(ax: Axes, table: BinTable) -> None:
+def _draw_outcomes(ax: Axes, table: BinTable, frame: Frame) -> None:
     """Draw outcomes from a table of narrow bins: the more of them, the longer the mark."""
     ones = np.nan_to_num(table.weight * table.mean_true)
     zeros = np.maximum(table.weight - ones, 0.0)
     most = max(ones.max(), zeros.max())
-    for amount, sign in ((ones, 1), (zeros, -1)):
+    edges = np.clip(table.edges, frame.window.low, frame.window.high)
+    is_shown = np.diff(edges) > 0
+    for amount, sign in ((ones[is_shown], 1), (zeros[is_shown], -1)):
         length = np.where(amount > 0, _TICK + (_REACH - _TICK) * amount / most, 0.0)
         ax.stairs(
             _LEVEL + sign * length,
-            table.edges,
+            np.unique(edges),
             baseline=_LEVEL,
             fill=True,
             color=_COLOR,
             lw=_WIDTH,
             transform=ax.get_xaxis_transform(),
         )
-    _finish(ax)
+    _finish(ax, frame)
 
 
-def _draw_density(ax: Axes, curve: Curve) -> None:
+def _draw_density(ax: Axes, curve: Curve, frame: Frame) -> None:
     """Draw the density of scores, split by outcome, from a smooth curve alone."""
     share = np.nan_to_num(curve.y + curve.x if curve.method == "local" else curve.y)
     ones, zeros = curve.density * share, curve.density * (1 - share)
     most = max(ones.max(), zeros.max())
+    is_shown = frame.window.holds(curve.x)
     for edge in (_LEVEL + _REACH * ones / most, _LEVEL - _REACH * zeros / most):
-        _fill(ax, curve.x, edge)
-    _finish(ax)
+        _fill(ax, curve.x[is_shown], edge[is_shown])
+    _finish(ax, frame)
 
 
 def _draw_densities(ax: Axes, diagrams: list[Diagram], colors: list[Any]) -> None:
@@ -89,8 +92,8 @@ def _fill(ax: Axes, x: FloatArray, edge: FloatArray) -> None:
     ax.fill_between(x, _LEVEL, edge, color=_COLOR, lw=0, transform=ax.get_xaxis_transform())
 
 
-def _finish(ax: Axes) -> None:
-    ax.plot((0, 1), (_LEVEL, _LEVEL), color=QUIET, lw=0.5, transform=ax.transAxes)
+def _finish(ax: Axes, frame: Frame) -> None:
+    ax.plot((0, 1 - frame.side), (_LEVEL, _LEVEL), color=QUIET, lw=0.5, transform=ax.transAxes)
     _label(ax, {_LEVEL - _REACH / 2: "outcome 0", _LEVEL + _REACH / 2: "outcome 1"})
 
 

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
+from matplotlib.colors import to_rgba
 
 from calibrant.arrays import FloatArray
+from calibrant.plot.corners import Path
 from calibrant.plot.frame import Frame
+from calibrant.plot.nearby import offset_beside
+from calibrant.plot.places import Places
 from calibrant.plot.style import DASHES, LINE_WIDTH, MARKERS, QUIET, SMALLEST
 from calibrant.plot.wording import short_count
 from calibrant.results.curves import Curve
 from calibrant.results.tables import BinTable
 
-__all__ = ["draw_band", "draw_bars", "draw_curve", "draw_dots", "draw_level", "draw_markers"]
+__all__ = [
+    "draw_band",
+    "draw_bars",
+    "draw_curve",
+    "draw_level",
+    "draw_markers",
+    "draw_places",
+    "write_shares",
+]
 
 # The width of a line where scores are thinnest and densest, in points; less among others, and no
 # more than this share of its band, which it would hide.
@@ -26,31 +39,38 @@ _SHARE_OF_BAND, _LEAST_THICK = 0.4, 1.4
 _LEVEL_WIDTH = 3.2
 # More points than this do not show.
 _SHOWN_POINTS = 2000
-# Up to so many distinct scores, each of several rows, are marked one by one.
-_FEW_SCORES, _SEVERAL_ROWS = 20, 5
 # About how much of the width a small letter takes.
 _LETTER = 0.017
 # How many signs stand on a curve among many.
 _SIGNS = 4
-_MOST_AREA, _LEAST_AREA = 90.0, 8.0
+# The area of a mark that holds all rows, and the least there is, in square points.
+_AREA_OF_ALL, _LEAST_AREA = 450.0, 8.0
+# How opaque bars are: one that holds next to no rows, and the one that holds most.
+_FAINT, _STRONG = 0.05, 0.3
 
 
-def draw_curve(ax: Axes, curve: Curve, color: Any, *, alone: bool) -> Artist:
+def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool) -> Artist:
     """Draw a curve: as wide as scores are dense, or as points with their intervals if binned."""
     line: Artist
     if curve.method == "binned":
-        return _points(ax, curve, color, joined=not alone)
+        return _points(ax, curve, color, frame, joined=not alone)
     if curve.method == "isotonic":
-        line = _staircase(ax, curve, color)
+        line = _staircase(ax, curve, color, frame)
     else:
         line = _ribbon(ax, curve, color, _thickness(ax, curve, _THICK if alone else _LESS_THICK))
-    # Along the frame it is seen in its whole width, but what lies beyond is cut off.
-    low, high = ax.get_ylim()
-    line.set_clip_on(bool(((curve.y < low) | (curve.y > high)).any()))
+    _clip(ax, line, curve, frame)
     return line
 
 
-def _staircase(ax: Axes, curve: Curve, color: Any) -> Artist:
+def _clip(ax: Axes, line: Artist, curve: Curve, frame: Frame) -> None:
+    """Show a line along the frame in its whole width, but cut off what lies beyond."""
+    if (frame.holds(curve.x, curve.y) | ~np.isfinite(curve.y)).all():
+        line.set_clip_on(False)
+    else:
+        frame.clip(ax, line)
+
+
+def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
     """Draw an isotonic curve, heavier where it is level: scores that outcomes do not tell apart."""
     kept = _corners(curve.y)
     (line,) = ax.plot(curve.x[kept], curve.y[kept], color=color, lw=1, zorder=3)
@@ -60,6 +80,7 @@ def _staircase(ax: Axes, curve: Curve, color: Any) -> Artist:
     stretches = [points[[first, last]] for first, last in ends.reshape(-1, 2)]
     heavy = LineCollection(stretches, linewidths=_LEVEL_WIDTH, colors=[color], zorder=3)
     ax.add_collection(heavy, autolim=False)
+    _clip(ax, heavy, curve, frame)
     return line
 
 
@@ -90,18 +111,19 @@ def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
     return ribbon
 
 
-def _points(ax: Axes, curve: Curve, color: Any, *, joined: bool) -> Artist:
+def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -> Artist:
+    stick: dict[str, Any] = {"color": color, "lw": LINE_WIDTH, "zorder": 3}
     if curve.band == "consistency":
-        ax.vlines(curve.x, curve.lower, curve.upper, color=QUIET, alpha=0.35, lw=6, zorder=1.5)
-    else:
-        ax.vlines(curve.x, curve.lower, curve.upper, color=color, lw=LINE_WIDTH, zorder=3)
+        stick = {"color": QUIET, "alpha": 0.35, "lw": 6, "zorder": 1.5}
+    frame.clip(ax, ax.vlines(curve.x, curve.lower, curve.upper, **stick))
     style = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": LINE_WIDTH}
     style |= {"ls": "-" if joined else "none", "lw": 0.8, "color": color}
-    (line,) = ax.plot(curve.x, curve.y, zorder=4, clip_on=False, **style)
+    (line,) = ax.plot(curve.x, curve.y, zorder=4, **style)
+    _clip(ax, line, curve, frame)
     return line
 
 
-def draw_band(ax: Axes, curve: Curve, color: Any) -> None:
+def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
     """Draw the band of a curve, where there is one; a binned curve has intervals instead.
 
     Where the curve may be is in its colour; where calibrated predictions would be is in grey.
@@ -115,7 +137,7 @@ def draw_band(ax: Axes, curve: Curve, color: Any) -> None:
     step = max(1, len(curve.x) // _SHOWN_POINTS)
     x, low, high = (np.append(v[:-1:step], v[-1]) for v in (curve.x, curve.lower, curve.upper))
     around = QUIET if curve.band == "consistency" else color
-    ax.fill_between(x, low, high, color=around, alpha=0.2, lw=0, zorder=1.5)
+    frame.clip(ax, ax.fill_between(x, low, high, color=around, alpha=0.2, lw=0, zorder=1.5))
 
 
 def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
@@ -127,29 +149,49 @@ def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
     ax.plot(curve.x[at], curve.y[at], ls="none", zorder=4, **style)
 
 
-def draw_dots(ax: Axes, table: BinTable, color: Any, *, deviation: bool) -> None:
-    """Mark the mean outcome at each score where there are but a few scores."""
-    filled = table.n > 0
-    n_filled = int(filled.sum())
-    if n_filled > _FEW_SCORES or table.n.sum() < _SEVERAL_ROWS * n_filled:
-        return
-    share = table.weight[filled] / table.weight.sum()
-    area = np.maximum(_MOST_AREA * share / share.max(), _LEAST_AREA)
-    y = (table.gap if deviation else table.mean_true)[filled]
-    x = table.mean_pred[filled]
-    ax.scatter(x, y, s=area, fc="white", ec=color, lw=1.2, zorder=4, clip_on=False)
+def draw_places(ax: Axes, places: Places, color: Any) -> None:
+    """Mark the mean outcome at single places, the larger the more rows are there.
+
+    Circles mark all there are; discs mark those that hold many rows among others that do not.
+    """
+    style: dict[str, Any] = {"fc": color, "ec": ax.get_facecolor(), "lw": 0.8}
+    if places.is_all:
+        style = {"fc": "white", "ec": color, "lw": 1.2}
+    area = _area(places.share)
+    ax.scatter(places.score, places.outcome, s=area, zorder=4, clip_on=False, **style)
+
+
+def write_shares(ax: Axes, places: Places, paths: Sequence[Path], frame: Frame) -> None:
+    """Write the share of rows beside each place where there is room, keeping clear of paths."""
+    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALLEST, "zorder": 5}
+    radius = np.sqrt(_area(places.share) / np.pi)
+    for x, y, share, reach in zip(places.score, places.outcome, places.share, radius, strict=True):
+        words = f"{100 * share:.0f}%"
+        offset = offset_beside(ax, (x, y), reach, words, paths, frame)
+        if offset is not None:
+            ax.annotate(words, (x, y), xytext=offset, textcoords="offset points", **style)
+
+
+def _area(share: FloatArray) -> FloatArray:
+    return np.maximum(_AREA_OF_ALL * share, _LEAST_AREA)
 
 
 def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
-    """Draw a bar to each bin's mean outcome, or deviation, and its number of rows below."""
-    filled = table.n > 0
-    left, right = table.edges[:-1][filled], table.edges[1:][filled]
-    height = table.gap[filled] if frame.deviation else table.mean_true[filled] - frame.foot
-    style = {"align": "edge", "color": color, "alpha": 0.22, "ec": "white", "lw": 1, "zorder": 1}
-    ax.bar(left, height, right - left, bottom=frame.foot, **style)
+    """Draw a bar to each bin's mean outcome, or deviation, and its number of rows below.
+
+    The more rows it holds, the darker it is.
+    """
     window = frame.window
-    left, right = (np.clip(edge, window.low, window.high) for edge in (left, right))
-    for start, end, n in zip(left, right, table.n[filled], strict=True):
+    edges = np.clip(table.edges, window.low, window.high)
+    shown = (table.n > 0) & (np.diff(edges) > 0)
+    left, right = edges[:-1][shown], edges[1:][shown]
+    height = table.gap[shown] if frame.deviation else table.mean_true[shown] - frame.foot
+    # The eye tells roots apart better than amounts, a few of which may be far above all others.
+    alpha = _FAINT + (_STRONG - _FAINT) * np.sqrt(table.n[shown] / table.n.max())
+    fill = [to_rgba(color, opacity) for opacity in alpha]
+    style: dict[str, Any] = {"color": fill, "ec": ax.get_facecolor(), "lw": 1, "align": "edge"}
+    ax.bar(left, height, right - left, bottom=frame.foot, zorder=1, **style)
+    for start, end, n in zip(left, right, table.n[shown], strict=True):
         words = short_count(int(n))
         if end - start < _LETTER * len(words) * window.span:
             continue

@@ -14,7 +14,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.backend_bases import RendererBase
 
-__all__ = ["Drawn", "drawn_together"]
+__all__ = ["Drawn", "drawn_before", "drawn_together"]
 
 
 class Drawn(Artist):
@@ -29,22 +29,29 @@ class Drawn(Artist):
         """Draw nothing."""
 
 
+def drawn_before(ax: Axes, kind: str) -> list[Any]:
+    """Return the items of this kind that were drawn on an Axes."""
+    return [item for earlier in _earlier(ax, kind) for item in earlier.items]
+
+
 @contextmanager
 def drawn_together(ax: Axes, kind: str, items: Sequence[Any]) -> Iterator[list[Any]]:
     """Yield items of this kind drawn on an Axes before, and these; remember what then is drawn."""
-    together = [*_taken_off(ax, kind), *items]
+    together = [*drawn_before(ax, kind), *items]
+    _take_off(ax, kind)
     before = set(ax.get_children())
     yield together
     after = [artist for artist in ax.get_children() if artist not in before]
     ax.add_artist(Drawn(kind, together, after))
 
 
-def _taken_off(ax: Axes, kind: str) -> list[Any]:
-    for earlier in ax.get_children():
-        if isinstance(earlier, Drawn) and earlier.kind == kind:
-            still_there = set(ax.get_children())
-            for artist in [*earlier.artists, earlier]:
-                if artist in still_there:
-                    artist.remove()
-            return earlier.items
-    return []
+def _earlier(ax: Axes, kind: str) -> list[Drawn]:
+    return [one for one in ax.get_children() if isinstance(one, Drawn) and one.kind == kind]
+
+
+def _take_off(ax: Axes, kind: str) -> None:
+    for earlier in _earlier(ax, kind):
+        still_there = set(ax.get_children())
+        for artist in [*earlier.artists, earlier]:
+            if artist in still_there:
+                artist.remove()

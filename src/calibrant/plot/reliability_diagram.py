@@ -14,10 +14,11 @@ from calibrant.plot import marks
 from calibrant.plot.canvas import axes_or_new
 from calibrant.plot.corners import Above, Beside, Corner, Path, above_diagonal
 from calibrant.plot.diagram import Diagram, Window, gather
-from calibrant.plot.frame import Frame
+from calibrant.plot.frame import Frame, Margin, check_margin
 from calibrant.plot.margin import draw_margin
 from calibrant.plot.models import read_models
-from calibrant.plot.overlay import drawn_together
+from calibrant.plot.overlay import drawn_before, drawn_together
+from calibrant.plot.side import check_side, draw_side
 from calibrant.plot.style import MARKERS, colors_of
 from calibrant.plot.wording import Key, Note, about_band, headed
 from calibrant.results.curves import Curve
@@ -26,6 +27,8 @@ from calibrant.results.tables import BinTable
 __all__ = ["View", "draw_diagrams", "reliability"]
 
 _WIDTH, _HEIGHT = 4.2, 4.7
+# What a strip on the right adds to the width.
+_STRIP = 0.9
 # The names of more models than a few are written beside the diagram, which takes a wider figure.
 _FEW_MODELS, _WIDER = 3, 7.2
 _LINES = 15
@@ -37,7 +40,7 @@ def reliability(
     *,
     ax: Axes | None = None,
     note: bool | Note = True,
-    margin: bool = True,
+    margin: Margin = True,
     deviation: bool = False,
     limits: tuple[float, float] | None = None,
     color: Any = None,
@@ -47,10 +50,13 @@ def reliability(
     """Draw a reliability diagram: how often what was predicted came true.
 
     A smooth curve is as wide as its scores are dense, and is drawn within a bandwidth of some row;
-    where there are few distinct scores, circles mark the mean outcome at each. Bars of a binned
-    curve carry their number of rows, its points their intervals. Below lie the outcomes
-    themselves: 1 above a line and 0 beneath it, the more the higher, each at least a tick. Several
-    calls on one Axes draw their models together.
+    an isotonic one is heavier where it is level. Where there are few distinct scores, circles mark
+    the mean outcome at each; among many, discs mark it at single scores that hold at least a
+    twentieth of the rows and far more than those around them, with their share. Areas go with
+    shares. Bars of a binned curve carry their number of rows, and are the darker the more there
+    are; its points carry their intervals. Below lie the outcomes themselves: 1 above a line and 0
+    beneath it, the more the higher, each at least a tick. Several calls on one Axes draw their
+    models together.
 
     Parameters
     ----------
@@ -67,6 +73,9 @@ def reliability(
         nothing. Or a result, or words.
     margin
         Whether to draw where outcomes lie, below; the density of scores for several models.
+        "both": and along the right, for one model, how many rows the curve would give each
+        recalibrated score, with a line at the base rate. The farther from it they spread, the
+        better scores tell outcomes apart.
     deviation
         Draw outcomes less predictions: the diagonal laid flat, which shows small deviations.
     limits
@@ -91,7 +100,7 @@ def reliability(
     ----------
     Błasiok and Nakkiran, "Smooth ECE" (2023), Figures 1 and 2. Posocco and Bonnefoy, "Estimating
     Expected Calibration Errors" (2021), Figure 1. Dimitriadis, Gneiting and Jordan, "Stable
-    reliability diagrams" (2021): isotonic curves.
+    reliability diagrams" (2021): isotonic curves, and the spread of recalibrated scores.
 
     Examples
     --------
@@ -102,8 +111,9 @@ def reliability(
     """
     models = read_models(y_true, y_prob, options, color)
     diagrams = [gather(model, table, note) for model in models]
-    ax = axes_or_new(ax, _WIDTH if len(diagrams) <= _FEW_MODELS else _WIDER, _HEIGHT)
     view = View(limits=limits, margin=margin, deviation=deviation)
+    width = _WIDTH if len(diagrams) <= _FEW_MODELS else _WIDER
+    ax = axes_or_new(ax, width + _STRIP * (margin == "both"), _HEIGHT)
     draw_diagrams(ax, diagrams, view)
     return ax
 
@@ -116,22 +126,32 @@ class View:
     """
 
     limits: tuple[float, float] | None = None
-    margin: bool = True
+    margin: Margin = True
     deviation: bool = False
     is_terse: bool = False
     inside: bool = False
 
+    def check(self, diagrams: list[Diagram]) -> None:
+        """Refuse a margin that these diagrams cannot have."""
+        check_margin(self.margin)
+        if self.margin == "both":
+            check_side(diagrams, deviation=self._of_deviations(diagrams))
+
+    def _of_deviations(self, diagrams: list[Diagram]) -> bool:
+        return self.deviation or any(d.curve.method == "local" for d in diagrams)
+
     def frame(self, diagrams: list[Diagram]) -> Frame:
         """Return the frame that shows all of some diagrams."""
         window = Window.around(diagrams) if self.limits is None else Window(*self.limits)
-        deviation = self.deviation or any(d.curve.method == "local" for d in diagrams)
-        curves = [diagram.shown(window, deviation=deviation) for diagram in diagrams]
-        frame = Frame.around(window, curves, margin=self.margin, deviation=deviation)
+        deviation = self._of_deviations(diagrams)
+        heights = [v for d in diagrams for v in d.heights(window, deviation=deviation)]
+        frame = Frame.around(window, heights, margin=self.margin, deviation=deviation)
         return replace(frame, is_confidence=all(d.is_confidence for d in diagrams))
 
 
 def draw_diagrams(ax: Axes, diagrams: list[Diagram], view: View = View()) -> list[Artist]:  # noqa: B008
     """Draw diagrams on an Axes with those already there; return the artists of their curves."""
+    view.check([*drawn_before(ax, "reliability"), *diagrams])
     with drawn_together(ax, "reliability", diagrams) as together:
         frame = view.frame(together)
         frame.set_up(ax)
@@ -142,32 +162,53 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], view: View = View()) -> lis
         if alone and together[0].bins is not None:
             marks.draw_bars(ax, together[0].bins, colors[0], frame)
         lines = []
-        for diagram, curve, own in zip(together, curves, colors, strict=True):
-            marks.draw_band(ax, curve, own)
-            lines.append(marks.draw_curve(ax, curve, own, alone=alone))
-            if diagram.outcomes is not None and not diagram.is_binned:
-                marks.draw_dots(ax, diagram.outcomes, own, deviation=frame.deviation)
+        for curve, own in zip(curves, colors, strict=True):
+            marks.draw_band(ax, curve, own, frame)
+            lines.append(marks.draw_curve(ax, curve, own, frame, alone=alone))
+        discs = _draw_places(ax, together, curves, colors, frame)
         if len(together) > _FEW_MODELS:
             for i, (curve, own) in enumerate(zip(curves, colors, strict=True)):
                 marks.draw_markers(ax, curve, own, i)
         if view.margin:
-            draw_margin(ax, together, colors)
+            draw_margin(ax, together, colors, frame)
+        if view.margin == "both":
+            draw_side(ax, together[0], frame)
         if alone:
-            _write_note(ax, together[0], curves[0], frame, view)
+            _write_note(ax, together[0], curves[0], discs, frame, view)
         else:
-            _write_key(ax, together, curves, colors, frame, view)
+            _write_key(ax, together, curves, colors, discs, frame, view)
     return lines[-len(diagrams) :]
 
 
-def _write_note(ax: Axes, diagram: Diagram, curve: Curve, frame: Frame, view: View) -> None:
+def _draw_places(
+    ax: Axes, diagrams: list[Diagram], curves: list[Curve], colors: list[Any], frame: Frame
+) -> list[Path]:
+    """Mark single places, what those of one model hold written beside; return where they are."""
+    drawn: list[Path] = []
+    for diagram, curve, color in zip(diagrams, curves, colors, strict=True):
+        found = diagram.marked(deviation=frame.deviation)
+        if found is None or not len(found.score):
+            continue
+        places = found.where(frame.holds(found.score, found.outcome))
+        marks.draw_places(ax, places, color)
+        if len(diagrams) == 1 and not places.is_all:
+            marks.write_shares(ax, places, [(curve.x, curve.y)], frame)
+        drawn += zip(places.score[:, None], places.outcome[:, None], strict=True)
+    return drawn
+
+
+def _write_note(
+    ax: Axes, diagram: Diagram, curve: Curve, discs: list[Path], frame: Frame, view: View
+) -> None:
     """Write what was measured where there is room."""
     lines = headed(diagram.name, diagram.note)
     if diagram.note != "" and not view.is_terse:
         lines += about_band(diagram.curve)
-    paths = _paths(curve)
+    paths = _paths(curve) + discs
     if diagram.bins is not None:
         paths += [(curve.x, share * curve.y) for share in (0.0, 0.5)]
-    above_diagonal(ax, lines, paths, frame.margin, inside=view.inside).write(ax, lines)
+    place = above_diagonal(ax, lines, paths, frame.margin, frame.side, inside=view.inside)
+    place.write(ax, lines)
 
 
 def _write_key(
@@ -175,6 +216,7 @@ def _write_key(
     diagrams: list[Diagram],
     curves: list[Curve],
     colors: list[Any],
+    discs: list[Path],
     frame: Frame,
     view: View,
 ) -> None:
@@ -188,10 +230,10 @@ def _write_key(
         Line2D([], [], color=color, lw=3, marker=sign, mfc="white", mec=color)
         for color, sign in zip(colors, signs, strict=True)
     ]
-    paths = [path for curve in curves for path in _paths(curve)]
+    paths = [path for curve in curves for path in _paths(curve)] + discs
     place: Corner | Above | Beside = Beside()
     if few:
-        place = above_diagonal(ax, key.lines, paths, frame.margin, inside=view.inside)
+        place = above_diagonal(ax, key.lines, paths, frame.margin, frame.side, inside=view.inside)
     place.write_key(ax, handles, key)
 
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from calibrant.integrations.sklearn.display import Display, pyplot_axes
 from calibrant.plot.diagram import Diagram, gather
+from calibrant.plot.frame import Margin
 from calibrant.plot.models import Model
 from calibrant.plot.reliability_diagram import View, draw_diagrams
 from calibrant.plot.wording import Note
@@ -86,7 +87,7 @@ class ReliabilityDisplay(Display):
         name: str | None = None,
         ax: Axes | None = None,
         note: bool | Note = True,
-        margin: bool = True,
+        margin: Margin = True,
         deviation: bool = False,
         limits: tuple[float, float] | None = None,
         color: Any = None,
@@ -131,7 +132,7 @@ class ReliabilityDisplay(Display):
         *,
         ax: Axes | None = None,
         name: str | None = None,
-        margin: bool = True,
+        margin: Margin = True,
         deviation: bool = False,
         limits: tuple[float, float] | None = None,
         color: Any = None,
