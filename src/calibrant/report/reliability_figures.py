@@ -35,6 +35,12 @@ _LEAST_SPAN = 0.02
 _EDGE = 0.02
 _MAIN, _MARGIN = [0.25, 1.0], [0.0, 0.17]
 _LARGEST_DOT, _LEAST_DOT = 15.0, 6.0
+# The width of a disc that would hold all rows, in pixels.
+_DISC_OF_ALL = 32.0
+# How opaque bars are: one that holds next to no rows, and the one that holds most.
+_FAINT, _STRONG = 0.05, 0.3
+# How wide the level stretches of an isotonic curve are, in pixels.
+_LEVEL_WIDTH = 4.5
 # plotly's first: circle, square, diamond, cross, x.
 _SYMBOLS = 5
 
@@ -49,6 +55,8 @@ def reliability_figure(models: Sequence[Model], method: str) -> Spec:
     data = [guide((0, 1), (0, 1))]
     for model in models:
         data += _marks(model, drawn(model, method))
+    if method == "binned" and len(models) == 1:
+        data.append(_bars(models[0]))
     data += [_margin(model, method, alone=len(models) == 1) for model in models]
     words = models[0]
     layout = {
@@ -93,11 +101,66 @@ def _marks(model: Model, curve: Curve) -> list[Spec]:
     """Return the marks of a curve, its intervals beneath."""
     text = hover_texts(model, point_words(model, curve))
     binned = curve.method == "binned"
-    main = _dots(model, curve, text) if binned else line(model, curve.x, curve.y, text)
-    if curve.band is None:
-        return [main]
-    limits = sticks if binned else band
-    return [limits(model, curve.x, curve.lower, curve.upper), main]
+    found = [_dots(model, curve, text) if binned else line(model, curve.x, curve.y, text)]
+    if curve.band is not None:
+        limits = sticks if binned else band
+        found.insert(0, limits(model, curve.x, curve.lower, curve.upper))
+    if curve.method == "isotonic":
+        found.append(_level_stretches(model, curve))
+    if curve.method == "smooth" and model.masses:
+        found.append(_discs(model))
+    return found
+
+
+def _bars(model: Model) -> Spec:
+    """Return a bar to the mean outcome of each bin, the darker the more rows it holds."""
+    bins = model.assessment.bins
+    opaque = _FAINT + (_STRONG - _FAINT) * np.sqrt(bins.n / bins.n.max())
+    return {
+        "type": "bar",
+        "x": plain((bins.edges[1:] + bins.edges[:-1]) / 2),
+        "y": plain(bins.mean_true),
+        "width": plain(np.diff(bins.edges)),
+        "marker": {
+            "color": [color(model, round(alpha, 3)) for alpha in opaque.tolist()],
+            "line": {"color": "--paper", "width": 1},
+        },
+        "hoverinfo": "skip",
+        "meta": {"model": model.place},
+    }
+
+
+def _level_stretches(model: Model, curve: Curve) -> Spec:
+    """Return the parts of a curve that are level, heavier: what outcomes do not tell apart."""
+    level = np.diff(curve.y) == 0
+    ends = np.flatnonzero(np.diff(level, prepend=False, append=False)).reshape(-1, 2)
+    gap = np.full((len(ends), 1), np.nan)
+    x, y = (np.hstack((values[ends], gap)).ravel() for values in (curve.x, curve.y))
+    heavy = {"color": color(model), "width": _LEVEL_WIDTH}
+    return line(model, x, y, (), line=heavy, hoverinfo="skip", meta={"model": model.place})
+
+
+def _discs(model: Model) -> Spec:
+    """Return a disc at each score that holds a large share of rows, its area going with it."""
+    masses = model.masses
+    said = [
+        [
+            f"{model.score} {figures(one.score).text}",
+            f"{model.outcome} {figures(one.outcome).text}",
+            f"{100 * one.share:.1f}% of rows",
+        ]
+        for one in masses
+    ]
+    discs = {
+        "color": color(model),
+        "size": [round(_DISC_OF_ALL * one.share**0.5, 2) for one in masses],
+        "opacity": 1,
+        "symbol": model.place % _SYMBOLS,
+        "line": {"color": "--paper", "width": 1},
+    }
+    x, y = np.array([(one.score, one.outcome) for one in masses]).T
+    more = {"mode": "markers", "marker": discs, "cliponaxis": False}
+    return line(model, x, y, hover_texts(model, said), meta={"model": model.place}, **more)
 
 
 def _dots(model: Model, curve: Curve, text: list[str]) -> Spec:

@@ -24,8 +24,8 @@ _CAPTIONS = {
     "are too low, below it too high.",
     "binned": "Mean outcome against mean prediction, bin by bin; the larger the mark, the denser "
     "the scores. Calibrated predictions lie on the dashed diagonal, but for noise.",
-    "isotonic": "The non-decreasing curve nearest to the outcomes; nothing to choose. Level runs "
-    "are scores that the outcomes do not tell apart.",
+    "isotonic": "The non-decreasing curve nearest to the outcomes; nothing to choose. Level runs, "
+    "drawn heavier, are scores that the outcomes do not tell apart.",
     "cumulative": "Outcomes less predictions, summed over rows in order of score. The slope is "
     "the mean deviation there: rising where predictions are too low, falling where they are too "
     "high, level where all is well. For calibrated predictions the end lies within the triangle's "
@@ -89,14 +89,19 @@ def views(models: Sequence[Model]) -> Iterator[View]:
 
 def _caption(models: Sequence[Model], method: str) -> str:
     """Return how a diagram is read, its bands included where it has some."""
+    words = _CAPTIONS[method]
+    if method == "binned" and len(models) == 1:
+        words += " The more rows a bin holds, the stronger its bar."
+    if method == "smooth" and any(model.masses for model in models):
+        words += " Discs are single scores that many rows have, the larger the more."
     banded = [curve for model in models if (curve := model.curves[method]).band]
     if not banded:
-        return _CAPTIONS[method]
+        return words
     curve = banded[0]
-    mark = "Bars" if method == "binned" else "Shaded"
+    mark = "Upright lines" if method == "binned" else "Shaded"
     extent = "the curve as a whole" if curve.simultaneous else "each score by itself"
     return (
-        f"{_CAPTIONS[method]} {mark}: {_BANDS[str(curve.band)]}, at a level of "
+        f"{words} {mark}: {_BANDS[str(curve.band)]}, at a level of "
         f"{percent(curve.level)} for {extent}."
     )
 

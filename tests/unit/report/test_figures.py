@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calibrant import assess
 from calibrant.report.cumulative_figure import cumulative_figure
 from calibrant.report.models import read_models
 from calibrant.report.reliability_figures import drawn, reliability_figure
@@ -65,6 +66,59 @@ def test_a_smooth_curve_ends_where_rows_do(model):
     assessment = replace(model.assessment, curves=(lonely,))
     seen = np.isfinite(drawn(replace(model, assessment=assessment), "smooth").y)
     assert np.abs(curve.x[seen] - 0.5).max() == pytest.approx(width, abs=2 / 512)
+
+
+def test_bars_are_the_darker_the_more_rows_they_hold(found, model):
+    bins = model.assessment.bins
+    (bars,) = [one for one in reliability_figure([model], "binned")["data"] if one["type"] == "bar"]
+    assert bars["y"] == bins.mean_true.tolist()
+    assert np.allclose(np.array(bars["x"]) - np.array(bars["width"]) / 2, bins.edges[:-1])
+    names, opaque = zip(*(one.split(" / ") for one in bars["marker"]["color"]), strict=True)
+    assert set(names) == {"--series-1"}
+    assert np.array_equal(np.argsort(np.array(opaque, dtype=float)), np.argsort(bins.n))
+    several = reliability_figure(read_models({"a": found, "b": found}), "binned")
+    assert not [one for one in several["data"] if one["type"] == "bar"]
+
+
+def test_level_stretches_of_an_isotonic_curve_are_heavier(found):
+    curve = replace(
+        found.curve("isotonic"),
+        x=np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.9]),
+        **dict.fromkeys(("y", "density"), np.array([0.2, 0.2, 0.2, 0.5, 0.7, 0.7])),
+        **dict.fromkeys(("lower", "upper"), np.full(6, np.nan)),
+    )
+    (model,) = read_models(replace(found, curves=(found.curve("smooth"), curve)))
+    data = reliability_figure([model], "isotonic")["data"]
+    line, heavy = (one for one in data if one.get("meta") and one.get("yaxis") != "y2")
+    assert heavy["x"] == [0.1, 0.3, None, 0.8, 0.9, None]
+    assert heavy["y"] == [0.2, 0.2, None, 0.7, 0.7, None]
+    assert heavy["line"]["width"] > 1.5 * line["line"]["width"]
+    assert heavy["hoverinfo"] == "skip"
+
+
+@pytest.mark.parametrize("n", [500, 20_000])
+def test_scores_that_many_rows_have_are_discs(n):
+    rng = np.random.default_rng(0)
+    p = rng.random(n)
+    p[: 3 * n // 10], p[-n // 10 :] = 0, 1
+    y = (rng.random(n) < 0.1 + 0.8 * p).astype(float)
+    model = read_models(assess(y, p, n_resamples=20))[0]
+    figure = reliability_figure([model], "smooth")
+    (discs,) = [one for one in figure["data"] if one["mode"] == "markers"]
+    assert discs["x"] == pytest.approx([0, 1], abs=2e-3)
+    assert discs["y"] == pytest.approx([y[p == 0].mean(), y[p == 1].mean()], abs=5e-3)
+    first, second = discs["marker"]["size"]
+    assert (first / second) ** 2 == pytest.approx(3, rel=0.02)
+    share = float(discs["text"][0].split("<br>")[2].removesuffix("% of rows"))
+    assert share == pytest.approx(30, abs=0.2)
+    assert "Discs are single scores" in next(views([model])).caption
+
+
+def test_ordinary_scores_have_no_discs(model, odd):
+    assert not model.masses
+    assert not read_models(odd["one row"])[0].masses
+    assert not read_models(odd["tiny"])[0].masses
+    assert "Discs" not in next(views([model])).caption
 
 
 def test_the_window_keeps_to_scores_that_keep_to_a_part(found, odd):
