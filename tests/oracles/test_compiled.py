@@ -23,6 +23,7 @@ def compiled(monkeypatch):
     monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
     monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
     monkeypatch.setattr(passes, "_LEAST_SHARE", 1000)
+    monkeypatch.setattr(passes, "_LEAST_SHARE_TO_LOOK", 1000)
 
 
 def in_numpy(measure, *rows, **options):

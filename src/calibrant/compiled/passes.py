@@ -20,8 +20,8 @@ _Result = TypeVar("_Result")
 # Below this many rows passes in numpy are as fast, or faster than loading the compiled code.
 _WORTH_CALLING = 1 << 15
 _WORTH_LOADING = 1 << 23
-# Enough rows to be worth a core of their own.
-_LEAST_SHARE = 1 << 18
+# Enough rows to be worth a core of their own; more, where memory is slower than the core.
+_LEAST_SHARE, _LEAST_SHARE_TO_LOOK = 1 << 18, 1 << 21
 # Bytes for the tables of all cores.
 _MOST_SCRATCH = 1 << 26
 # p * N is rounded once: offsets this near to a half are looked at again.
@@ -54,7 +54,10 @@ def are_unit(column: AnyArray) -> bool:
     """Tell whether all numbers lie in [0, 1]."""
     from calibrant.compiled import kernels
 
-    return all(_on_every_core(lambda rows: kernels.are_unit(column[rows]), len(column)))
+    def look(rows: slice) -> bool:
+        return bool(kernels.are_unit(column[rows]))
+
+    return all(_on_every_core(look, len(column), len(column) // _LEAST_SHARE_TO_LOOK))
 
 
 def count(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray | None:
@@ -93,24 +96,25 @@ def _added_up(
         table = np.zeros(size)
         return table, kernel(p[rows], y[rows], n_cells, table)
 
-    tables, said = zip(*_on_every_core(run, len(p), _MOST_SCRATCH // (8 * size)), strict=True)
+    most = min(len(p) // _LEAST_SHARE, _MOST_SCRATCH // (8 * size))
+    tables, said = zip(*_on_every_core(run, len(p), most), strict=True)
     return sum(tables[1:], tables[0]), said
 
 
-def _on_every_core(
-    work: Callable[[slice], _Result], n_rows: int, most: int = sys.maxsize
-) -> list[_Result]:
+def _on_every_core(work: Callable[[slice], _Result], n_rows: int, most: int) -> list[_Result]:
     """Return what the work makes of stretches of rows, one a core, in order.
 
-    No more cores than numba may use, than the rows are worth, or than `most`.
+    No more cores than numba may use, or than `most`.
     """
     from concurrent.futures import ThreadPoolExecutor
 
     from numba import get_num_threads
 
-    n = max(1, min(get_num_threads(), n_rows // _LEAST_SHARE, most))
+    n = max(1, min(get_num_threads(), most))
     stretches = [slice(n_rows * i // n, n_rows * (i + 1) // n) for i in range(n)]
     if n == 1:
         return [work(stretches[0])]
-    with ThreadPoolExecutor(n) as pool:
-        return list(pool.map(work, stretches))
+    with ThreadPoolExecutor(n - 1) as pool:
+        others = pool.map(work, stretches[1:])
+        # One stretch is done right here: starting a thread takes its time.
+        return [work(stretches[0]), *others]

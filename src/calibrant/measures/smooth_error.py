@@ -26,7 +26,7 @@ Increasing = Callable[[FloatArray], FloatArray]
 _NOISE_SCALE = 0.25
 _REFINEMENT = 4.0
 # So many rows that it pays to see in a part of them which scale to resolve.
-_MANY = 1 << 20
+_MANY = 1 << 19
 
 
 @dataclass(frozen=True)
