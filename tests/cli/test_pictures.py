@@ -74,6 +74,23 @@ def test_bias_along_dates(run, write, tmp_path):
     assert all(f"<!-- {one} -->" in text for one in ("Mar", "2024", "missing", "day"))
 
 
+def test_bias_along_truth_values_with_nulls(run, write, tmp_path):
+    rows = "".join(f"{i % 2},0.5,{('true', 'false', '')[i % 3]}\n" for i in range(60))
+    path = write("f.csv", "y,p,flag\n" + rows)
+    assert run("plot", path, *NAMED, "--along", "flag", "--out", "f.svg").code == 0
+    text = (tmp_path / "f.svg").read_text()
+    assert all(f"<!-- {one} -->" in text for one in ("true", "false", "missing"))
+
+
+def test_times_with_a_zone(run, write, tmp_path):
+    # On the first of March in Tokyo it is still February in Greenwich.
+    rows = "".join(f"{i % 2},0.5,2024-03-01T01:00:00+09:00\n" for i in range(60))
+    path = write("f.csv", "y,p,at\n" + rows)
+    assert run("assess", path, *NAMED, *QUICK).code == 0
+    assert run("plot", path, *NAMED, "--along", "at", "--out", "f.svg").code == 0
+    assert "<!-- 2024-02-29 -->" in (tmp_path / "f.svg").read_text()
+
+
 def test_along_keeps_rows_however_many(run, forecasts, monkeypatch):
     monkeypatch.setattr(tables, "MOST_ROWS", 399)
     assert run("plot", forecasts, *NAMED, "--along", "g", "--out", "f.png").code == 0
@@ -82,9 +99,10 @@ def test_along_keeps_rows_however_many(run, forecasts, monkeypatch):
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        (("--kind", "bins"), "--along goes without --kind"),
-        (("--by", "g"), "--along goes without --by"),
+        (("--kind", "bins"), "leave out --kind"),
+        (("--by", "g"), "leave out --by"),
         (("--along", "h"), "there is no column 'h'"),
+        (("--along", "y"), "--along must not be the label itself"),
     ],
 )
 def test_what_does_not_go_with_along(run, forecasts, options, sentence):

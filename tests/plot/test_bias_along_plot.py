@@ -6,6 +6,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.datasets import load_flares
+from calibrant.errors import CalibrantError
 from calibrant.plot import bias_along
 
 FLARES = load_flares()
@@ -189,3 +190,26 @@ def test_nothing_is_cut_off_and_no_words_overlap(name, n, deviation):
 def test_an_axes_in_is_the_axes_out():
     ax = mpl.figure.Figure().subplots()
     assert bias_along(*FLARES, MONTH, ax=ax) is ax
+
+
+def test_what_is_refused_leaves_the_picture_as_it_was():
+    y, p, names = [0, 1] * 20, [0.5] * 40, ["a", "b"] * 20
+    ax = bias_along(y, p, names)
+    before = ax.get_children()
+    with pytest.raises(CalibrantError, match="one kind"):
+        bias_along(y, p, list(range(40)), ax=ax)
+    with pytest.raises(CalibrantError, match="deviation=False shows one model"):
+        bias_along(y, p, names, deviation=False, ax=ax)
+    assert ax.get_children() == before
+
+
+def test_a_single_date():
+    day = np.array(["2020-01-01", "NaT"] * 20, dtype="datetime64[D]")
+    ax = bias_along([0, 1] * 20, [0.5] * 40, day)
+    assert [tick.get_text() for tick in ax.get_xticklabels()] == ["2020-01-01"]
+
+
+def test_a_table_knows_that_it_is_about_confidence():
+    prob = RNG.dirichlet([1, 1, 1], 60)
+    table = cb.bias_along(RNG.integers(3, size=60), prob, [0, 1] * 30)
+    assert bias_along(table).get_ylabel() == "accuracy less confidence"

@@ -1,6 +1,7 @@
 """Bias along a feature: by hand, features of every kind, what is missing, and what is refused."""
 
 import datetime as dt
+import json
 import math
 from decimal import Decimal
 
@@ -153,8 +154,8 @@ class TestColumns:
         sizes = pd.Categorical(["S", "L"] * 3, categories=["S", "L"], ordered=True)
         assert along(pd.Series(sizes)).label == ("S", "L")
         times = pd.Series(pd.to_datetime(["2020-01-01 23:00-03:00"] * 6))
-        assert along(times).label == ("2020-01-02",)
-        assert along(times.astype(object)).label == ("2020-01-02",)
+        assert along(times).label == ("2020-01-01",)
+        assert along(times.astype(object)).label == ("2020-01-01",)
 
 
 class TestParts:
@@ -249,3 +250,34 @@ def test_what_is_refused(feature, options, sentence):
 def test_sketches_are_refused():
     with pytest.raises(SketchError, match="needs rows"):
         bias_along(Sketch().update(Y, P), None, [1] * 6)
+
+
+class TestDates:
+    DAYS = ("2020-01-01", "2020-01-02", "2020-01-03", "2020-01-04")
+
+    def test_times_are_as_written_whatever_their_zone(self):
+        pd = pytest.importorskip("pandas")
+        days = pd.Series(pd.date_range("2020-01-01", periods=4, tz="Asia/Tokyo")).repeat(10)
+        for feature in (days, [one.to_pydatetime() for one in days]):
+            assert bias_along([0, 1] * 20, [0.5] * 40, feature).label == self.DAYS
+
+    def test_dictionaries_hold_text(self):
+        days = np.array([*self.DAYS, "NaT"], dtype="datetime64[D]").repeat(10)
+        found = bias_along([0, 1] * 25, [0.5] * 50, days).to_dict()
+        assert json.loads(json.dumps(found)) == found
+        assert found["low"] == [*(f"{day}T00:00:00" for day in self.DAYS), None]
+
+
+def test_long_names_keep_to_a_line():
+    names = ["a\nb", 200 * "x"]
+    lines = str(bias_along([0, 0, 1, 1] * 2, [0.5] * 8, names * 4)).splitlines()
+    assert len(lines) == 4
+    assert max(map(len, lines)) < 100
+    assert "+0.0000" in lines[1]
+
+
+def test_many_names_in_an_order_of_their_own():
+    pl = pytest.importorskip("polars")
+    kinds = [f"kind {i:05}" for i in range(20_000)][::-1]
+    feature = pl.Series("kind", kinds[:30] * 2, dtype=pl.Enum(kinds))
+    assert bias_along([0, 1] * 30, [0.5] * 60, feature, n_values=50).label == tuple(kinds[:30])

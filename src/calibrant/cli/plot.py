@@ -87,7 +87,7 @@ def plot(
     from calibrant.cli.terminal import waiting
     from calibrant.files import write_atomically
 
-    _check_kind(kind, along, by)
+    _check_kind(kind, along, by, label)
     path = check_out(out, tuple(_METADATA))
     wanted = Wanted(label, tuple(prob or ()), weight, by, along)
     request = Request(
@@ -102,11 +102,14 @@ def plot(
     say(f"wrote {path}")
 
 
-def _check_kind(kind: str | None, along: str | None, by: str | None) -> None:
+def _check_kind(kind: str | None, along: str | None, by: str | None, label: str | None) -> None:
     if kind is not None and kind not in _KINDS:
         raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
     if along is not None and (kind is not None or by is not None):
-        raise CalibrantError(f"--along goes without {'--by' if kind is None else '--kind'}")
+        other = "--by" if kind is None else "--kind"
+        raise CalibrantError(f"--along draws one picture of its own: leave out {other}")
+    if along is not None and along == label:
+        raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
 
 
 def _along(models: dict[str, Data], along: str) -> Figure:

@@ -147,12 +147,23 @@ def _fetched(relation: DuckDBPyRelation, columns: Columns) -> Columned:
     sql = dict(zip(relation.columns, map(str, relation.types), strict=True))
     kinds = {name: kind_of(sql[name]) for name in columns.names}
     targets = {name: _TARGETS.get(kind, "VARCHAR") for name, kind in kinds.items()}
-    if columns.along is not None and kinds[columns.along] == "date":
-        targets[columns.along] = "TIMESTAMP"
+    if columns.along is not None:
+        # Truth values are names, with nulls among them or without.
+        of_feature = {"date": "TIMESTAMP", "boolean": "VARCHAR"}
+        along = columns.along
+        targets[along] = of_feature.get(kinds[along], targets[along])
     names = columns.names
-    asked = [f"CAST({quoted(name)} AS {targets[name]}) AS c{i}" for i, name in enumerate(names)]
+    asked = [
+        f"CAST({_zoned(name, sql)} AS {targets[name]}) AS c{i}" for i, name in enumerate(names)
+    ]
     found = relation.project(", ".join(asked)).fetchnumpy()
     return {name: _filled(found[f"c{i}"]) for i, name in enumerate(names)}
+
+
+def _zoned(name: str, sql: dict[str, str]) -> str:
+    """Return a column, times with a zone as those of Greenwich: a file does not keep the zone."""
+    is_zoned = sql[name] == "TIMESTAMP WITH TIME ZONE"
+    return quoted(name) + (" AT TIME ZONE 'UTC'" if is_zoned else "")
 
 
 def _filled(values: Any) -> AnyArray:

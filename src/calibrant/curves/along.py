@@ -46,14 +46,17 @@ def bias_along(
         As in :func:`calibrant.ece`.
     feature
         A value a row: numbers or dates, or names, which text, truth values and categories are.
-        Rows without one (None, nan, null) make a last row of the table, "missing".
+        Names are sorted, unless their column has an order, as ordered categories do; times are
+        taken as they are written, whatever their zone. Rows without a value (None, nan, null) make
+        a last row of the table, "missing".
     n_bins
         Numbers and dates are cut into at most so many bins of nearly equal weight, equal ones
         never apart.
     n_values
         But up to so many distinct numbers or dates have a row each, where they have five rows of
         data each on average: months, or counts. Up to so many names always have; of more, the
-        rarest share one row, "others", so that there are no more rows than this.
+        rarest share one row, "others", so that there are no more rows than this, but for
+        "missing".
     level
         How often intervals should hold.
     simultaneous
@@ -83,8 +86,9 @@ def bias_along(
 
     n' exceeds n where predictions explain part of the outcomes: their variance is m'(1 - m'), that
     of r is v. Both are taken with z^2 rows more, half of them events, that predictions do not
-    explain; z is the normal quantile of the interval. So n' is n where all predictions are equal,
-    and intervals stay honest where only one outcome was seen. Weights count as
+    explain; z is the normal quantile of the interval. So n' is n where all predictions are equal
+    and none weighs more than others, and intervals stay honest where only one outcome was seen.
+    Weights count as
     n = (sum w)^2 / sum w^2 rows, and n' is divided by the design effect of clusters, of which each
     row of the table should have some tens; where there is but one, nothing is known.
 
@@ -131,6 +135,8 @@ def bias_along(
         simultaneous=bool(simultaneous),
         has_missing=parts.has_missing,
         n_pooled=parts.n_pooled,
+        # Of several classes the greatest probability is at least 1/C.
+        is_confidence=sample.lowest > 0,
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from datetime import UTC, date, datetime
+from datetime import date, datetime
 from numbers import Real
 from typing import Any, Literal
 
@@ -85,6 +85,8 @@ def _from_column(column: Any) -> Feature:
     if dtype.is_numeric():
         return _numbers(column.cast(nw.Float64).to_numpy(), name)
     if dtype in (nw.Date, nw.Datetime):
+        if getattr(dtype, "time_zone", None) is not None:
+            column = column.dt.replace_time_zone(None)
         since_1970 = np.array(column.dt.timestamp("us").fill_null(0).to_numpy(), dtype=np.int64)
         return Feature("dates", since_1970.view(_DATES), missing, name)
     if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
@@ -119,7 +121,7 @@ def _from_objects(values: Sequence[Any], name: str = "") -> Feature:
         return _numbers(np.array(values, dtype=np.float64), name)
     if types and all(issubclass(one, date | np.datetime64) for one in types):
         distinct, code = factors(values)
-        dates = np.array([_without_zone(value) for value in distinct], dtype=_DATES)[code]
+        dates = np.array([_as_written(value) for value in distinct], dtype=_DATES)[code]
         return Feature("dates", dates, np.isnat(dates), name)
     for one in types:
         if not issubclass(one, Hashable):
@@ -155,11 +157,9 @@ def _numbers(values: AnyArray, name: str = "") -> Feature:
     return Feature("numbers", numbers, missing, name)
 
 
-def _without_zone(value: Any) -> Any:
-    """Return a time as it is in Greenwich, where it says where it is."""
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        return value.astimezone(UTC).replace(tzinfo=None)
-    return value
+def _as_written(value: Any) -> Any:
+    """Return a time as a clock shows it where it was taken, without saying where that is."""
+    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _objects(values: Sequence[Any]) -> AnyArray:

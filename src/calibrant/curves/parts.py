@@ -133,7 +133,8 @@ def _named(values: list[Any], w: FloatArray, order: tuple[Any, ...], n_values: i
 
 def _in_order(names: list[Any], order: tuple[Any, ...]) -> list[Any]:
     if order:
-        return [name for name in order if name in set(names)]
+        present = set(names)
+        return [name for name in order if name in present]
     try:
         return sorted(names)
     except TypeError:

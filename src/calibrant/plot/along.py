@@ -17,7 +17,7 @@ from calibrant.plot.corners import Above
 from calibrant.plot.feature_axis import FeatureAxis
 from calibrant.plot.feature_series import Series, draw_level, draw_series, set_up_values
 from calibrant.plot.models import Model, read_models
-from calibrant.plot.overlay import drawn_together
+from calibrant.plot.overlay import drawn_before, drawn_together
 from calibrant.plot.style import MARKERS, colors_of, open_frame, palette
 from calibrant.plot.wording import Key, count
 from calibrant.results.tables import BiasTable
@@ -85,11 +85,18 @@ def bias_along(
     """
     models = read_models(y_true, y_prob, options, color)
     items = [_gather(model, feature) for model in models]
+    before = [] if ax is None else drawn_before(ax, "bias_along")
+    # Looked at before anything is taken off the Axes.
+    axis = FeatureAxis.of([item.table for item in (*before, *items)])
+    if not deviation and len(before) + len(items) > 1:
+        raise CalibrantError(
+            f"deviation=False shows one model; got {len(before) + len(items)}: draw them with "
+            "deviation=True, or each by itself"
+        )
     if ax is None:
-        tables = [item.table for item in items]
-        ax = new_axes(_WIDTH, _height(FeatureAxis.of(tables), len(tables)))
+        ax = new_axes(_WIDTH, _height(axis, len(items)))
     with drawn_together(ax, "bias_along", items) as together:
-        _draw(ax, together, note, deviation=deviation)
+        _draw(ax, axis, together, note, deviation=deviation)
     return ax
 
 
@@ -100,7 +107,6 @@ class Item:
     table: BiasTable
     name: str
     color: Any
-    is_confidence: bool
 
 
 def _gather(model: Model, feature: Any) -> Item:
@@ -109,11 +115,11 @@ def _gather(model: Model, feature: Any) -> Item:
         model.refuse_options("a BiasTable")
         if feature is not None:
             raise CalibrantError("a BiasTable is drawn as it is: leave out feature")
-        return Item(model.y_true, model.name, model.color, False)
+        return Item(model.y_true, model.name, model.color)
     # A picture is looked at as a whole, so its intervals are to hold for all of it.
     asked = {"simultaneous": True, **model.options}
     table = table_along(model.y_true, model.y_prob, feature, **asked)
-    return Item(table, model.name, model.color, model.is_confidence)
+    return Item(table, model.name, model.color)
 
 
 def _height(axis: FeatureAxis, n_models: int) -> float:
@@ -124,11 +130,12 @@ def _height(axis: FeatureAxis, n_models: int) -> float:
     return _AROUND + lanes * (_LANE + _LANE_OF_MORE * (n_models - 1))
 
 
-def _draw(ax: Axes, items: list[Item], note: bool | str, *, deviation: bool) -> None:
+def _draw(
+    ax: Axes, axis: FeatureAxis, items: list[Item], note: bool | str, *, deviation: bool
+) -> None:
     """Draw items, either outcomes less predictions or both."""
-    axis = FeatureAxis.of([item.table for item in items])
-    series = _deviations(ax, axis, items) if deviation else _pair(ax, axis, items)
-    observed, predicted = _WORDS[all(item.is_confidence for item in items)]
+    series = _deviations(ax, axis, items) if deviation else _pair(ax, axis, items[0])
+    observed, predicted = _WORDS[all(item.table.is_confidence for item in items)]
     open_frame(ax)
     axis.set_up(ax, items[0].table.feature)
     words = f"{observed} {'less' if deviation else 'and'} {predicted}"
@@ -162,19 +169,13 @@ def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item]) -> list[Seri
     ]
 
 
-def _pair(ax: Axes, axis: FeatureAxis, items: Sequence[Item]) -> list[Series]:
+def _pair(ax: Axes, axis: FeatureAxis, item: Item) -> list[Series]:
     """Return the outcomes and the predictions of one model, a series each."""
-    if len(items) > 1:
-        raise CalibrantError(
-            f"deviation=False shows one model; got {len(items)}: draw them with deviation=True, or "
-            "each by itself"
-        )
-    (item,) = items
     table, turn = item.table, palette(ax)
     along, n_joined = axis.places(table), axis.n_joined(table)
     reach = (table.mean_pred + table.lower, table.mean_pred + table.upper)
     own = turn[0] if item.color is None else item.color
-    observed, predicted = _WORDS[item.is_confidence]
+    observed, predicted = _WORDS[table.is_confidence]
     return [
         Series(along, table.mean_true, reach, observed, own, MARKERS[0], n_joined),
         Series(along, table.mean_pred, None, predicted, turn[1], MARKERS[1], n_joined),

@@ -15,7 +15,7 @@ from calibrant.arrays import AnyArray, FloatArray, IntArray
 from calibrant.errors import CalibrantError
 from calibrant.plot.style import QUIET, SMALL, SMALLEST
 from calibrant.plot.wording import short_count
-from calibrant.results.tables import BiasTable
+from calibrant.results.tables import BiasTable, shortened
 
 __all__ = ["COUNTS", "FeatureAxis"]
 
@@ -25,8 +25,8 @@ COUNTS = 0.1
 _ROOM, _APART = 0.04, 0.12
 # The same between names, which are 1 apart.
 _ROOM_OF_NAMES, _APART_OF_NAMES = 0.6, 0.4
-# Longer names are written without their middle.
-_MOST_LETTERS = 40
+# Fewer rows than this are told to the last.
+_PLAIN = 10_000
 # About how much of the width a small letter takes.
 _LETTER = 0.015
 
@@ -111,7 +111,7 @@ class FeatureAxis:
         ends = (self.low - room, last + room)
         if self.is_sideways:
             ax.set_ylim(ends[::-1])
-            ax.set_yticks(range(len(self.names)), [_shortened(one) for one in self.names])
+            ax.set_yticks(range(len(self.names)), [shortened(one) for one in self.names])
             ax.tick_params(axis="y", length=0)
             ax.spines["left"].set_visible(False)
             ax.set_ylabel(name)
@@ -128,6 +128,10 @@ class FeatureAxis:
     def _mark_numbers(self, ax: Axes) -> None:
         """Set ticks where numbers are known, so that none stands where the missing are."""
         room = _ROOM * self._span
+        if self.low == self.high:
+            label = num2date(self.low).strftime("%Y-%m-%d") if self.kind == "dates" else None  # type: ignore[no-untyped-call]
+            ax.set_xticks([self.low], None if label is None else [label])
+            return
         if self.kind == "dates":
             ax.xaxis_date()
             locator: Any = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
@@ -135,8 +139,6 @@ class FeatureAxis:
             ends = num2date([self.low, self.high])  # type: ignore[no-untyped-call]
             ticks = np.asarray(locator.tick_values(*ends))
             ax.xaxis.get_offset_text().set_fontsize(SMALL)
-        elif self.low == self.high:
-            ticks = np.array([self.low])
         else:
             locator = MaxNLocator(8, steps=[1, 2, 2.5, 5, 10], integer=self.is_whole)
             ticks = np.asarray(locator.tick_values(self.low, self.high))
@@ -146,7 +148,7 @@ class FeatureAxis:
     def write_counts(self, ax: Axes, places: FloatArray, n: IntArray) -> None:
         """Write the number of rows at each place, where there is room for it."""
         style: dict[str, Any] = {"fontsize": SMALLEST, "color": QUIET, "va": "center"}
-        words = [short_count(int(one)) for one in n]
+        words = [str(one) if one < _PLAIN else short_count(int(one)) for one in n]
         if self.is_sideways:
             for place, word in zip(places, words, strict=True):
                 ax.text(1.02, place, word, transform=ax.get_yaxis_transform(), **style)
@@ -184,11 +186,3 @@ def _as_numbers(values: AnyArray) -> FloatArray:
 def _are_whole(table: BiasTable) -> bool:
     known = slice(0, len(_known_labels(table)))
     return bool(np.all(table.low[known] % 1 == 0) and np.all(table.high[known] % 1 == 0))
-
-
-def _shortened(name: str) -> str:
-    """Return a name of bearable length, its middle left out where it is too long."""
-    if len(name) <= _MOST_LETTERS:
-        return name
-    half = (_MOST_LETTERS - 1) // 2
-    return f"{name[:half].rstrip()}…{name[-half:].lstrip()}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import fields
+from datetime import date
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,7 +29,7 @@ class Result:
                 object.__setattr__(self, field.name, locked)
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields as plain Python values, arrays as lists and nan as None."""
+        """Return the fields as plain Python values, arrays as lists, dates as text, nan as None."""
         return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
 
 
@@ -49,4 +50,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, tuple):
         return [_plain(one) for one in value]
     value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, date):
+        return value.isoformat()
     return None if isinstance(value, float) and np.isnan(value) else value

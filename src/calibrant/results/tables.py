@@ -15,6 +15,9 @@ from calibrant.results.result import Result, frame
 if TYPE_CHECKING:
     import pandas as pd
 
+# Longer names are written without their middle.
+_MOST_LETTERS = 40
+
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinTable(Result):
@@ -94,6 +97,8 @@ class BiasTable(Result):
         Whether the last row is of data without a value.
     n_pooled
         How many names share the row of others; 0 where all have their own.
+    is_confidence
+        Whether predictions are the confidence in a predicted class, and outcomes its accuracy.
     """
 
     feature: str
@@ -113,6 +118,7 @@ class BiasTable(Result):
     simultaneous: bool
     has_missing: bool = False
     n_pooled: int = 0
+    is_confidence: bool = False
 
     def __len__(self) -> int:
         return len(self.label)
@@ -131,17 +137,27 @@ class BiasTable(Result):
 
     def __repr__(self) -> str:
         weighted = bool(np.any(self.weight != self.n))
-        first = self.feature or "feature"
-        width = max(map(len, (first, *self.label)))
+        first, *names = map(shortened, (self.feature or "feature", *self.label))
+        width = max(map(len, (first, *names)))
         heading = f"{first:{width}} {'n':>9} " + (f"{'weight':>9} " if weighted else "")
         interval = f"{100 * self.level:g}% interval"
         lines = [heading + f"{'mean_pred':>9} {'mean_true':>9} {'gap':>8} {interval:>16}"]
-        for k, name in enumerate(self.label):
+        for k, name in enumerate(names):
             line = f"{name:{width}} {self.n[k]:>9} "
             line += f"{self.weight[k]:>9.6g} " if weighted else ""
-            line += f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {self.gap[k]:+8.4f} "
+            gap = round(float(self.gap[k]), 4) + 0.0  # which takes the sign off a zero
+            line += f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {gap:+8.4f} "
             line += f"{self.lower[k]:+8.4f}{self.upper[k]:+8.4f}"
             lines.append(line + (" *" if self.is_biased[k] else ""))
         scope = "all at once" if self.simultaneous else "each by itself"
         found = "* 0 lies outside; " if self.is_biased.any() else ""
         return "\n".join([*lines, f"{found}intervals hold {scope}"])
+
+
+def shortened(name: str) -> str:
+    """Return a name in one line of bearable length, its middle left out where it is too long."""
+    name = " ".join(name.split())
+    if len(name) <= _MOST_LETTERS:
+        return name
+    half = (_MOST_LETTERS - 1) // 2
+    return f"{name[:half].rstrip()}…{name[-half:].lstrip()}"

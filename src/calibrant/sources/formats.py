@@ -146,7 +146,8 @@ def _has_decimal_commas(relation: DuckDBPyRelation, name: str) -> bool:
 
 
 def _has_rows(relation: DuckDBPyRelation) -> bool:
-    return bool(relation.limit(1).fetchall())
+    # No column is fetched: those that nobody asked for may be of types Python has no package for.
+    return bool(relation.limit(1).project("1").fetchall())
 
 
 def _unwritten(
