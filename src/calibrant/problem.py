@@ -115,6 +115,10 @@ class Problem(Protocol):
     def steps(self) -> Atoms:
         """The rows pooled by score, or at least by nearly equal scores."""
 
+    @property
+    def step_spread(self) -> FloatArray:
+        """The standard deviation of scores that are pooled into each step."""
+
     def decisive_steps(self) -> Atoms:
         """Return steps whose walk strays as far as that of `steps`, in fewer if that is faster."""
 

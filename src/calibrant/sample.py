@@ -216,6 +216,11 @@ class Sample:
         """The rows pooled by score."""
         return self.atoms
 
+    @property
+    def step_spread(self) -> FloatArray:
+        """Return 0 for each step."""
+        return np.zeros(len(self.atoms.score))
+
     # Rows answer exactly.
     is_exact = True
     cell_width = 0.0

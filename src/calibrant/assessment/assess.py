@@ -28,6 +28,7 @@ from calibrant.inference.intervals.measured import Question
 from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.bin_table import table_of
 from calibrant.measures.binned_error import read_binned_error, read_binning
+from calibrant.measures.masses import point_masses
 from calibrant.measures.named import read_measure
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
@@ -183,6 +184,7 @@ class Assessor:
             curves=tuple(self.curves(binning)),
             cumulative=curve_of_walk(walk).thinned(),
             bins=table_of(problem, binning),
+            masses=point_masses(self.rows),
             classes=classes,
             notes=(*data_notes(problem, self.rows), *self._left_out()),
             settings=self.settings,

@@ -14,6 +14,7 @@ from calibrant.errors import CalibrantError
 from calibrant.files import write_atomically
 from calibrant.inference.estimate_result import Estimate
 from calibrant.results.curves import CumulativeCurve, Curve
+from calibrant.results.masses import PointMasses
 from calibrant.results.p_values import TestResult
 from calibrant.results.result import Result, frame
 from calibrant.results.tables import BinTable
@@ -71,6 +72,9 @@ class Assessment(Result):
         The cumulative deviation, thinned to what can be seen.
     bins
         Counts and means bin by bin.
+    masses
+        Single scores that many rows have: each, where there are but a few distinct scores; else
+        those that hold a twentieth of the weight and ten times as many rows as scores next to them.
     classes
         For (n, C) probabilities, each class against the rest.
     notes
@@ -92,6 +96,7 @@ class Assessment(Result):
     curves: tuple[Curve, ...]
     cumulative: CumulativeCurve
     bins: BinTable
+    masses: PointMasses
     classes: tuple[ClassRow, ...]
     notes: tuple[str, ...]
     settings: Settings

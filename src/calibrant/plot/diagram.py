@@ -14,11 +14,13 @@ from calibrant.curves.reliability import reliability_curve
 from calibrant.errors import CalibrantError
 from calibrant.inference.estimate import estimate
 from calibrant.measures.bin_table import bin_table
+from calibrant.measures.masses import are_few, point_masses
 from calibrant.measures.scores import score_decomposition
-from calibrant.plot.models import Model
-from calibrant.plot.places import Places, marked_places
+from calibrant.multiclass import one_problem
+from calibrant.plot.models import ABOUT_ROWS, Model
 from calibrant.plot.wording import Note
 from calibrant.results.curves import Curve
+from calibrant.results.masses import PointMasses
 from calibrant.results.tables import BinTable
 from calibrant.sketches.state import Sketch
 
@@ -28,8 +30,6 @@ Mask = npt.NDArray[np.bool_]
 
 # How many places for outcomes there are along an axis: about one a point of print.
 _PLACES = 200
-# How many times as many there are to tell single scores apart.
-_FINER = 10
 # Where scores are thinner than this share of the densest place, they do not widen the window.
 _THIN = 0.01
 # Scores that take up at least this much of [0, 1] are shown on all of it.
@@ -59,8 +59,8 @@ class Diagram:
         Its colour; None for the next one in turn.
     is_confidence
         Whether predictions are the confidence in a predicted class.
-    finer
-        A table of still narrower bins, which tells single scores apart; None where there is none.
+    masses
+        Single scores that many rows have; None where they are not known.
     """
 
     curve: Curve
@@ -70,7 +70,7 @@ class Diagram:
     name: str = ""
     color: Any = None
     is_confidence: bool = False
-    finer: BinTable | None = None
+    masses: PointMasses | None = None
 
     @property
     def rows(self) -> BinTable | None:
@@ -105,19 +105,21 @@ class Diagram:
         level = curve.x if deviation else 0.0
         return replace(curve, y=y - level, lower=lower - level, upper=upper - level)
 
-    def marked(self, *, deviation: bool) -> Places | None:
-        """Return the places to be marked one by one, less the diagonal if asked for."""
-        if self.outcomes is None or self.is_binned:
+    def marked(self, *, deviation: bool) -> PointMasses | None:
+        """Return what is marked place by place, less the diagonal if asked for."""
+        masses = self.masses
+        if masses is None and self.outcomes is not None:
+            masses = _few_bins(self.outcomes)
+        if masses is None or self.is_binned:
             return None
-        places = marked_places(self.outcomes if self.finer is None else self.finer)
-        return places.less_scores() if deviation else places
+        return masses.less_scores() if deviation else masses
 
     def heights(self, window: Window, *, deviation: bool) -> list[FloatArray]:
         """Return all that is drawn up and down the second axis."""
         curve = self.shown(window, deviation=deviation)
         drawn = [curve.y, curve.lower, curve.upper]
-        if (places := self.marked(deviation=deviation)) is not None:
-            drawn.append(places.outcome[window.holds(places.score)])
+        if (masses := self.marked(deviation=deviation)) is not None:
+            drawn.append(masses.outcome[window.holds(masses.score)])
         return drawn
 
 
@@ -152,6 +154,15 @@ class Window:
     def span(self) -> float:
         """How much of the scores is shown."""
         return self.high - self.low
+
+
+def _few_bins(table: BinTable) -> PointMasses | None:
+    """Return the means of a table's bins where those are few, else nothing."""
+    filled = table.n > 0
+    if not are_few(table.n[filled]):
+        return None
+    share = table.weight[filled] / table.weight.sum()
+    return PointMasses(table.mean_pred[filled], table.mean_true[filled], share, is_all=True)
 
 
 def _extent(diagram: Diagram) -> FloatArray:
@@ -206,7 +217,12 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     span = Window.around([whole]).span
     if span < 1:
         whole = replace(whole, outcomes=_outcomes(model, span))
-    return replace(whole, finer=_outcomes(model, span / _FINER))
+    return replace(whole, masses=None if whole.is_binned else _masses(model))
+
+
+def _masses(model: Model) -> PointMasses:
+    given = [model.options.get(name) for name in ABOUT_ROWS]
+    return point_masses(one_problem(model.y_true, model.y_prob, *given))
 
 
 def _outcomes(model: Model, span: float) -> BinTable:

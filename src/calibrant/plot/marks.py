@@ -14,11 +14,11 @@ from matplotlib.colors import to_rgba
 from calibrant.arrays import FloatArray
 from calibrant.plot.corners import Path
 from calibrant.plot.frame import Frame
-from calibrant.plot.nearby import offset_beside
-from calibrant.plot.places import Places
+from calibrant.plot.nearby import Box, Stroke, box_beside
 from calibrant.plot.style import DASHES, LINE_WIDTH, MARKERS, QUIET, SMALLEST
 from calibrant.plot.wording import short_count
 from calibrant.results.curves import Curve
+from calibrant.results.masses import PointMasses
 from calibrant.results.tables import BinTable
 
 __all__ = [
@@ -27,7 +27,7 @@ __all__ = [
     "draw_curve",
     "draw_level",
     "draw_markers",
-    "draw_places",
+    "draw_masses",
     "write_shares",
 ]
 
@@ -43,8 +43,11 @@ _SHOWN_POINTS = 2000
 _LETTER = 0.017
 # How many signs stand on a curve among many.
 _SIGNS = 4
-# The area of a mark that holds all rows, and the least there is, in square points.
-_AREA_OF_ALL, _LEAST_AREA = 450.0, 8.0
+# The area of a mark goes with its share of rows, but neither vanishes nor hides the curve: that of
+# all rows, the least and the largest, in square points.
+_AREA_OF_ALL, _LEAST_AREA, _LARGEST_AREA = 450.0, 8.0, 150.0
+# The widest of the lines that a curve is compared with.
+_GUIDE_WIDTH = 0.9
 # How opaque bars are: one that holds next to no rows, and the one that holds most.
 _FAINT, _STRONG = 0.05, 0.3
 
@@ -149,31 +152,40 @@ def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
     ax.plot(curve.x[at], curve.y[at], ls="none", zorder=4, **style)
 
 
-def draw_places(ax: Axes, places: Places, color: Any) -> None:
-    """Mark the mean outcome at single places, the larger the more rows are there.
+def draw_masses(ax: Axes, masses: PointMasses, color: Any) -> None:
+    """Mark the mean outcome at single scores, the larger the more rows have them.
 
     Circles mark all there are; discs mark those that hold many rows among others that do not.
     """
     style: dict[str, Any] = {"fc": color, "ec": ax.get_facecolor(), "lw": 0.8}
-    if places.is_all:
+    if masses.is_all:
         style = {"fc": "white", "ec": color, "lw": 1.2}
-    area = _area(places.share)
-    ax.scatter(places.score, places.outcome, s=area, zorder=4, clip_on=False, **style)
+    area = _area(masses.share)
+    ax.scatter(masses.score, masses.outcome, s=area, zorder=4, clip_on=False, **style)
 
 
-def write_shares(ax: Axes, places: Places, paths: Sequence[Path], frame: Frame) -> None:
-    """Write the share of rows beside each place where there is room, keeping clear of paths."""
+def write_shares(
+    ax: Axes, masses: PointMasses, curve: Curve, guides: Sequence[Path], frame: Frame
+) -> None:
+    """Write the share of rows beside each mass where nothing else is drawn, else nowhere."""
     style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALLEST, "zorder": 5}
-    radius = np.sqrt(_area(places.share) / np.pi)
-    for x, y, share, reach in zip(places.score, places.outcome, places.share, radius, strict=True):
-        words = f"{100 * share:.0f}%"
-        offset = offset_beside(ax, (x, y), reach, words, paths, frame)
-        if offset is not None:
-            ax.annotate(words, (x, y), xytext=offset, textcoords="offset points", **style)
+    width = _LEVEL_WIDTH if curve.method == "isotonic" else _thickness(ax, curve, _THICK)
+    lines = [Stroke((curve.x, curve.y), width), *(Stroke(path, _GUIDE_WIDTH) for path in guides)]
+    diameter = 2 * np.sqrt(_area(masses.share) / np.pi)
+    columns = (masses.score, masses.outcome, diameter)
+    discs = [Stroke((np.full(2, x), np.full(2, y)), d) for x, y, d in zip(*columns, strict=True)]
+    written: list[Box] = []
+    for k, (x, y, wide) in enumerate(zip(*columns, strict=True)):
+        words = f"{100 * masses.share[k]:.0f}%"
+        drawn = [*lines, *discs[:k], *discs[k + 1 :]]
+        box = box_beside(ax, (x, y), wide / 2, words, drawn, written, frame)
+        if box is not None:
+            ax.annotate(words, (x, y), xytext=box.offset, textcoords="offset points", **style)
+            written.append(box)
 
 
 def _area(share: FloatArray) -> FloatArray:
-    return np.maximum(_AREA_OF_ALL * share, _LEAST_AREA)
+    return np.clip(_AREA_OF_ALL * share, _LEAST_AREA, _LARGEST_AREA)
 
 
 def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
@@ -207,11 +219,12 @@ def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
         )
 
 
-def draw_level(ax: Axes, frame: Frame) -> None:
-    """Draw where perfect calibration lies: the diagonal, or the level of no deviation."""
-    ends = (frame.window.low, frame.window.high)
-    level = (0.0, 0.0) if frame.deviation else ends
+def draw_level(ax: Axes, frame: Frame) -> Path:
+    """Draw where perfect calibration lies, and return it: the diagonal, or no deviation."""
+    ends = np.array([frame.window.low, frame.window.high])
+    level = np.zeros(2) if frame.deviation else ends
     ax.plot(ends, level, color=QUIET, lw=0.8, ls=DASHES, zorder=2)
+    return ends, level
 
 
 def _corners(y: FloatArray) -> FloatArray:

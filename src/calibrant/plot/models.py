@@ -12,7 +12,7 @@ from calibrant.errors import CalibrantError
 
 __all__ = ["ABOUT_ROWS", "Model", "read_models"]
 
-# What the functions that make results know about the rows, whichever result it is.
+# What the functions that make results know about the rows, whichever result it is, in their order.
 ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
 
 

@@ -70,6 +70,7 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
         outcomes=found.bins,
         note=found["smooth_ece"],
         is_confidence=found.settings.problem == "confidence",
+        masses=found.masses,
     )
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], View(inside=True))
     note = found["ecce_r"] if found.test is None else found.test

@@ -52,11 +52,11 @@ def reliability(
     A smooth curve is as wide as its scores are dense, and is drawn within a bandwidth of some row;
     an isotonic one is heavier where it is level. Where there are few distinct scores, circles mark
     the mean outcome at each; among many, discs mark it at single scores that hold at least a
-    twentieth of the rows and far more than those around them, with their share. Areas go with
-    shares. Bars of a binned curve carry their number of rows, and are the darker the more there
-    are; its points carry their intervals. Below lie the outcomes themselves: 1 above a line and 0
-    beneath it, the more the higher, each at least a tick. Several calls on one Axes draw their
-    models together.
+    twentieth of the rows and ten times as many as the scores next to them, with their share where
+    there is room. Areas go with shares, up to a third. Bars of a binned curve carry their number of
+    rows, and are the darker the more there are; its points carry their intervals. Below lie the
+    outcomes themselves: 1 above a line and 0 beneath it, the more the higher, each at least a tick.
+    Several calls on one Axes draw their models together.
 
     Parameters
     ----------
@@ -157,7 +157,7 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], view: View = View()) -> lis
         frame.set_up(ax)
         colors = colors_of(ax, together)
         curves = [d.shown(frame.window, deviation=frame.deviation) for d in together]
-        marks.draw_level(ax, frame)
+        level = marks.draw_level(ax, frame)
         alone = len(together) == 1
         if alone and together[0].bins is not None:
             marks.draw_bars(ax, together[0].bins, colors[0], frame)
@@ -165,46 +165,50 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], view: View = View()) -> lis
         for curve, own in zip(curves, colors, strict=True):
             marks.draw_band(ax, curve, own, frame)
             lines.append(marks.draw_curve(ax, curve, own, frame, alone=alone))
-        discs = _draw_places(ax, together, curves, colors, frame)
+        base_rate = draw_side(ax, together[0], frame) if view.margin == "both" else []
+        masses = _draw_masses(ax, together, curves, colors, [level, *base_rate], frame)
         if len(together) > _FEW_MODELS:
             for i, (curve, own) in enumerate(zip(curves, colors, strict=True)):
                 marks.draw_markers(ax, curve, own, i)
         if view.margin:
             draw_margin(ax, together, colors, frame)
-        if view.margin == "both":
-            draw_side(ax, together[0], frame)
         if alone:
-            _write_note(ax, together[0], curves[0], discs, frame, view)
+            _write_note(ax, together[0], curves[0], [*masses, *base_rate], frame, view)
         else:
-            _write_key(ax, together, curves, colors, discs, frame, view)
+            _write_key(ax, together, curves, colors, masses, frame, view)
     return lines[-len(diagrams) :]
 
 
-def _draw_places(
-    ax: Axes, diagrams: list[Diagram], curves: list[Curve], colors: list[Any], frame: Frame
+def _draw_masses(
+    ax: Axes,
+    diagrams: list[Diagram],
+    curves: list[Curve],
+    colors: list[Any],
+    guides: list[Path],
+    frame: Frame,
 ) -> list[Path]:
-    """Mark single places, what those of one model hold written beside; return where they are."""
+    """Mark single scores, the shares of one model's written beside; return where marks are."""
     drawn: list[Path] = []
     for diagram, curve, color in zip(diagrams, curves, colors, strict=True):
         found = diagram.marked(deviation=frame.deviation)
-        if found is None or not len(found.score):
+        if found is None or not len(found):
             continue
-        places = found.where(frame.holds(found.score, found.outcome))
-        marks.draw_places(ax, places, color)
-        if len(diagrams) == 1 and not places.is_all:
-            marks.write_shares(ax, places, [(curve.x, curve.y)], frame)
-        drawn += zip(places.score[:, None], places.outcome[:, None], strict=True)
+        masses = found.where(frame.holds(found.score, found.outcome))
+        marks.draw_masses(ax, masses, color)
+        if len(diagrams) == 1 and not masses.is_all:
+            marks.write_shares(ax, masses, curve, guides, frame)
+        drawn += zip(masses.score[:, None], masses.outcome[:, None], strict=True)
     return drawn
 
 
 def _write_note(
-    ax: Axes, diagram: Diagram, curve: Curve, discs: list[Path], frame: Frame, view: View
+    ax: Axes, diagram: Diagram, curve: Curve, others: list[Path], frame: Frame, view: View
 ) -> None:
     """Write what was measured where there is room."""
     lines = headed(diagram.name, diagram.note)
     if diagram.note != "" and not view.is_terse:
         lines += about_band(diagram.curve)
-    paths = _paths(curve) + discs
+    paths = _paths(curve) + others
     if diagram.bins is not None:
         paths += [(curve.x, share * curve.y) for share in (0.0, 0.5)]
     place = above_diagonal(ax, lines, paths, frame.margin, frame.side, inside=view.inside)
@@ -216,7 +220,7 @@ def _write_key(
     diagrams: list[Diagram],
     curves: list[Curve],
     colors: list[Any],
-    discs: list[Path],
+    masses: list[Path],
     frame: Frame,
     view: View,
 ) -> None:
@@ -230,7 +234,7 @@ def _write_key(
         Line2D([], [], color=color, lw=3, marker=sign, mfc="white", mec=color)
         for color, sign in zip(colors, signs, strict=True)
     ]
-    paths = [path for curve in curves for path in _paths(curve)] + discs
+    paths = [path for curve in curves for path in _paths(curve)] + masses
     place: Corner | Above | Beside = Beside()
     if few:
         place = above_diagonal(ax, key.lines, paths, frame.margin, frame.side, inside=view.inside)

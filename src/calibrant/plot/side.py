@@ -13,6 +13,7 @@ from matplotlib.axes import Axes
 
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
+from calibrant.plot.corners import Path
 from calibrant.plot.diagram import Diagram
 from calibrant.plot.frame import Frame
 from calibrant.plot.style import QUIET, SMALLEST
@@ -52,8 +53,11 @@ def check_side(diagrams: list[Diagram], *, deviation: bool) -> None:
         )
 
 
-def draw_side(ax: Axes, diagram: Diagram, frame: Frame) -> None:
-    """Draw a histogram of recalibrated scores along the second axis, and the base rate."""
+def draw_side(ax: Axes, diagram: Diagram, frame: Frame) -> list[Path]:
+    """Draw a histogram of recalibrated scores along the second axis.
+
+    Return the line at the base rate, which is drawn across the diagram if that shows it.
+    """
     spread = _spread(diagram)
     edges = np.linspace(frame.low, frame.high, _BARS + 1)
     amount, _ = np.histogram(np.clip(spread.value, 0.0, 1.0), edges, weights=spread.share)
@@ -79,11 +83,12 @@ def draw_side(ax: Axes, diagram: Diagram, frame: Frame) -> None:
         fontsize=SMALLEST,
         color=QUIET,
     )
-    if frame.low <= spread.base_rate <= frame.high:
-        _mark_base_rate(ax, spread.base_rate)
+    if not frame.low <= spread.base_rate <= frame.high:
+        return []
+    return [_mark_base_rate(ax, spread.base_rate)]
 
 
-def _mark_base_rate(ax: Axes, rate: float) -> None:
+def _mark_base_rate(ax: Axes, rate: float) -> Path:
     ax.axhline(rate, color=QUIET, lw=0.9, ls=_DOTS, zorder=2)
     ax.annotate(
         "base\nrate",
@@ -95,6 +100,7 @@ def _mark_base_rate(ax: Axes, rate: float) -> None:
         fontsize=SMALLEST,
         color=QUIET,
     )
+    return np.array(ax.get_xlim()), np.full(2, rate)
 
 
 def _spread(diagram: Diagram) -> _Spread:

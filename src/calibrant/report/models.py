@@ -11,7 +11,6 @@ import numpy as np
 from calibrant.arrays import FloatArray, IntArray
 from calibrant.assessment.result import Assessment
 from calibrant.errors import CalibrantError
-from calibrant.report.masses import Mass, point_masses
 from calibrant.results.curves import CumulativeCurve, Curve
 
 __all__ = ["Model", "read_models", "spread"]
@@ -35,14 +34,11 @@ class Model:
         0 for the first.
     assessment
         What is shown of it: its curves have no more points than can be seen.
-    masses
-        Single scores that hold a large share of the rows.
     """
 
     name: str
     place: int
     assessment: Assessment
-    masses: tuple[Mass, ...] = ()
 
     @property
     def outcome(self) -> str:
@@ -93,7 +89,7 @@ def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Mode
             )
     n_points = min(max(_POINTS // len(assessments), _LEAST_POINTS), _MOST_POINTS)
     return [
-        Model(str(name), place, _shown(one, n_points), point_masses(one.cumulative, one.n))
+        Model(str(name), place, _shown(one, n_points))
         for place, (name, one) in enumerate(assessments.items())
     ]
 

@@ -35,8 +35,8 @@ _LEAST_SPAN = 0.02
 _EDGE = 0.02
 _MAIN, _MARGIN = [0.25, 1.0], [0.0, 0.17]
 _LARGEST_DOT, _LEAST_DOT = 15.0, 6.0
-# The width of a disc that would hold all rows, in pixels.
-_DISC_OF_ALL = 32.0
+# The width of a disc that would hold all rows, the least and the largest there is, in pixels.
+_DISC_OF_ALL, _LEAST_DISC, _LARGEST_DISC = 32.0, 5.0, 18.5
 # How opaque bars are: one that holds next to no rows, and the one that holds most.
 _FAINT, _STRONG = 0.05, 0.3
 # How wide the level stretches of an isotonic curve are, in pixels.
@@ -107,8 +107,8 @@ def _marks(model: Model, curve: Curve) -> list[Spec]:
         found.insert(0, limits(model, curve.x, curve.lower, curve.upper))
     if curve.method == "isotonic":
         found.append(_level_stretches(model, curve))
-    if curve.method == "smooth" and model.masses:
-        found.append(_discs(model))
+    if not binned and len(model.assessment.masses):
+        found.append(_point_masses(model))
     return found
 
 
@@ -140,27 +140,33 @@ def _level_stretches(model: Model, curve: Curve) -> Spec:
     return line(model, x, y, (), line=heavy, hoverinfo="skip", meta={"model": model.place})
 
 
-def _discs(model: Model) -> Spec:
-    """Return a disc at each score that holds a large share of rows, its area going with it."""
-    masses = model.masses
+def _point_masses(model: Model) -> Spec:
+    """Return a mark at each single score that many rows have, its area going with their share.
+
+    Circles mark all scores there are; discs mark those that stand out among others.
+    """
+    masses = model.assessment.masses
+    columns = (masses.score.tolist(), masses.outcome.tolist(), masses.share.tolist())
     said = [
         [
-            f"{model.score} {figures(one.score).text}",
-            f"{model.outcome} {figures(one.outcome).text}",
-            f"{100 * one.share:.1f}% of rows",
+            f"{model.score} {figures(score).text}",
+            f"{model.outcome} {figures(outcome).text}",
+            f"{100 * share:.1f}% of rows",
         ]
-        for one in masses
+        for score, outcome, share in zip(*columns, strict=True)
     ]
-    discs = {
-        "color": color(model),
-        "size": [round(_DISC_OF_ALL * one.share**0.5, 2) for one in masses],
+    fill, edge = ("--paper", color(model)) if masses.is_all else (color(model), "--paper")
+    size = np.clip(_DISC_OF_ALL * np.sqrt(masses.share), _LEAST_DISC, _LARGEST_DISC)
+    marks = {
+        "color": fill,
+        "size": np.round(size, 2).tolist(),
         "opacity": 1,
         "symbol": model.place % _SYMBOLS,
-        "line": {"color": "--paper", "width": 1},
+        "line": {"color": edge, "width": 1.5 if masses.is_all else 1},
     }
-    x, y = np.array([(one.score, one.outcome) for one in masses]).T
-    more = {"mode": "markers", "marker": discs, "cliponaxis": False}
-    return line(model, x, y, hover_texts(model, said), meta={"model": model.place}, **more)
+    more = {"mode": "markers", "marker": marks, "cliponaxis": False}
+    words, meta = hover_texts(model, said), {"model": model.place}
+    return line(model, masses.score, masses.outcome, words, meta=meta, **more)
 
 
 def _dots(model: Model, curve: Curve, text: list[str]) -> Spec:

@@ -12,6 +12,7 @@ from calibrant.report.models import Model, spread
 from calibrant.report.numbers import Number, count, figures, percent
 from calibrant.report.reliability_figures import drawn, reliability_figure
 from calibrant.report.traces import Spec
+from calibrant.results.masses import PointMasses
 
 __all__ = ["PointTable", "View", "views"]
 
@@ -92,8 +93,8 @@ def _caption(models: Sequence[Model], method: str) -> str:
     words = _CAPTIONS[method]
     if method == "binned" and len(models) == 1:
         words += " The more rows a bin holds, the stronger its bar."
-    if method == "smooth" and any(model.masses for model in models):
-        words += " Discs are single scores that many rows have, the larger the more."
+    if method != "binned":
+        words += _about_masses([model.assessment.masses for model in models])
     banded = [curve for model in models if (curve := model.curves[method]).band]
     if not banded:
         return words
@@ -104,6 +105,16 @@ def _caption(models: Sequence[Model], method: str) -> str:
         f"{words} {mark}: {_BANDS[str(curve.band)]}, at a level of "
         f"{percent(curve.level)} for {extent}."
     )
+
+
+def _about_masses(found: Sequence[PointMasses]) -> str:
+    """Say what marks at single scores are, where there are any."""
+    words = ""
+    if any(len(masses) and not masses.is_all for masses in found):
+        words += " Discs are single scores that many rows have, the larger the more."
+    if any(masses.is_all for masses in found):
+        words += " Circles are mean outcomes at the few scores there are, the larger the more rows."
+    return words
 
 
 def _curve_points(model: Model, method: str) -> PointTable:

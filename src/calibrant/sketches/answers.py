@@ -96,6 +96,11 @@ class _Known:
         """Refused on the logit scale."""
         _refuse_scale("probability")
 
+    @property
+    def step_spread(self) -> FloatArray:
+        """Refused on the logit scale."""
+        _refuse_scale("probability")
+
     def decisive_steps(self) -> Atoms:
         """Return the steps."""
         return self.steps
@@ -214,6 +219,14 @@ class OnProbabilities(_Known):
         return Atoms(
             score, rows[filled].astype(np.float64), weight, squares[filled], true, true - pred
         )
+
+    @property
+    def step_spread(self) -> FloatArray:
+        """The standard deviation of the scores in each cell."""
+        mass, first, second = self._cell_moments("weight")[:, self._table.rows > 0]
+        # Rounding may leave a little less than nothing of squares that cancel.
+        variance = np.maximum(second / mass - (first / mass) ** 2, 0.0)
+        return np.asarray(np.sqrt(variance) * self.cell_width)
 
     @cached_property
     def walk_error(self) -> float:

@@ -5,8 +5,11 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from matplotlib.collections import PathCollection
 
 from calibrant import assess
+from calibrant.datasets import load_rain
+from calibrant.plot import reliability
 from calibrant.report.cumulative_figure import cumulative_figure
 from calibrant.report.models import read_models
 from calibrant.report.reliability_figures import drawn, reliability_figure
@@ -105,20 +108,45 @@ def test_scores_that_many_rows_have_are_discs(n):
     model = read_models(assess(y, p, n_resamples=20))[0]
     figure = reliability_figure([model], "smooth")
     (discs,) = [one for one in figure["data"] if one["mode"] == "markers"]
-    assert discs["x"] == pytest.approx([0, 1], abs=2e-3)
-    assert discs["y"] == pytest.approx([y[p == 0].mean(), y[p == 1].mean()], abs=5e-3)
+    assert discs["x"] == [0, 1]
+    assert discs["y"] == pytest.approx([y[p == 0].mean(), y[p == 1].mean()])
     first, second = discs["marker"]["size"]
     assert (first / second) ** 2 == pytest.approx(3, rel=0.02)
     share = float(discs["text"][0].split("<br>")[2].removesuffix("% of rows"))
-    assert share == pytest.approx(30, abs=0.2)
-    assert "Discs are single scores" in next(views([model])).caption
+    assert share == 30
+    told = {view.key: "Discs are single scores" in view.caption for view in views([model])}
+    assert told == {"smooth": True, "binned": False, "isotonic": True, "cumulative": False}
+
+
+def marks_of(figure):
+    return [one for one in figure["data"] if one.get("mode") == "markers"]
+
+
+def test_page_and_picture_have_the_same_marks():
+    found = assess(*load_rain(), n_resamples=20)
+    (model,) = read_models(found)
+    for method in ("smooth", "isotonic"):
+        (circles,) = marks_of(reliability_figure([model], method))
+        ax = reliability(*load_rain(), method=method, n_resamples=20)
+        (drawn,) = [one for one in ax.get_children() if isinstance(one, PathCollection)]
+        assert np.array_equal(drawn.get_offsets(), np.transpose((circles["x"], circles["y"])))
+        assert len(circles["x"]) == 11
+        assert circles["marker"]["color"] == "--paper"
+    assert not marks_of(reliability_figure([model], "binned"))
+    assert "Circles are mean outcomes" in next(views([model])).caption
+
+
+def test_a_mark_of_all_rows_stays_small():
+    (model,) = read_models(assess([0, 1, 0, 0] * 50, [0.3] * 200, n_resamples=20))
+    (circle,) = marks_of(reliability_figure([model], "smooth"))
+    assert circle["marker"]["size"] == [18.5]
 
 
 def test_ordinary_scores_have_no_discs(model, odd):
-    assert not model.masses
-    assert not read_models(odd["one row"])[0].masses
-    assert not read_models(odd["tiny"])[0].masses
+    for one in (model, *(read_models(odd[name])[0] for name in ("one row", "tiny"))):
+        assert not marks_of(reliability_figure([one], "smooth"))
     assert "Discs" not in next(views([model])).caption
+    assert "Circles" not in next(views([model])).caption
 
 
 def test_the_window_keeps_to_scores_that_keep_to_a_part(found, odd):

@@ -1,0 +1,102 @@
+"""Point masses: single scores that so many rows have that diagrams mark them one by one.
+
+Where there are few distinct scores, each is one. Among many, a score is one if it holds a twentieth
+of the weight, no fewer than ten rows, and ten times as many as the scores next to it: of rounded
+scores, all of which hold many rows, none need stand out.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant.arrays import FloatArray
+from calibrant.binning import UniformBins
+from calibrant.problem import Atoms, Index, Problem
+from calibrant.results.masses import PointMasses
+from calibrant.sample import Sample
+
+__all__ = ["are_few", "point_masses"]
+
+Mask = npt.NDArray[np.bool_]
+
+# Up to so many scores, each of several rows on average, are all marked.
+_FEW, _SEVERAL_ROWS = 20, 5
+# The least share of the weight, the fewest rows, how many times as many as its neighbours, and how
+# many of those there are on either side.
+_LARGE, _MANY_ROWS, _TIMES, _NEXT = 0.05, 10, 10.0, 2
+# Rows are sorted only in those of so many bins that may hold a mass: in most samples none.
+_BINS = 10_000
+# Scores so many units in the last place apart are one, rounded this way and that.
+_ROUNDINGS = 4
+# A cell of a sketch holds one score if its rows spread over no more than this share of its width.
+_SPREAD = 0.05
+
+
+def point_masses(problem: Problem) -> PointMasses:
+    """Return the scores to be marked one by one: of a sketch those that it can tell from others."""
+    points, is_single = _points_of_rows(problem) if problem.is_exact else _points_of_cells(problem)
+    rows, weight, true = points.rows, points.weight, points.true
+    is_all = bool(is_single.all() and rows.sum() == problem.n) and are_few(rows)
+    kept = is_single & is_all
+    if not is_all:
+        is_large = (weight >= _LARGE * problem.weight) & (rows >= _MANY_ROWS)
+        for k in np.flatnonzero(is_single & is_large):
+            around = np.r_[rows[max(k - _NEXT, 0) : k], rows[k + 1 : k + 1 + _NEXT]]
+            kept[k] = len(around) == 0 or rows[k] >= _TIMES * np.median(around)
+    weight = weight[kept]
+    return PointMasses(points.score[kept], true[kept] / weight, weight / problem.weight, is_all)
+
+
+def are_few(rows: npt.NDArray[np.number]) -> bool:
+    """Tell whether places that hold so many rows each are few enough to be marked one by one."""
+    return len(rows) <= _FEW and bool(rows.sum() >= _SEVERAL_ROWS * len(rows))
+
+
+def _points_of_rows(problem: Problem) -> tuple[Atoms, Mask]:
+    """Return the scores in and next to bins that may hold a mass; all, where they are few."""
+    bins = UniformBins.of(_BINS)
+    (weight,) = problem.totals(bins, "weight")
+    kept = np.zeros(_BINS, dtype=bool)
+    kept[_worth_a_look(weight)] = True
+    rows = [
+        (p[chosen], y[chosen], None if w is None else w[chosen])
+        for p, y, w in (problem.blocks() if kept.any() else ())
+        for chosen in (np.flatnonzero(kept[bins.index(p)]),)
+    ]
+    if not rows:
+        none = np.empty(0)
+        return Atoms(none, none, none, none, none, none), np.empty(0, dtype=bool)
+    p, y = (np.concatenate([block[i] for block in rows]) for i in (0, 1))
+    w = [block[2] for block in rows if block[2] is not None]
+    atoms = Sample(y, p, np.concatenate(w) if w else None).atoms
+    close = np.diff(atoms.score) <= _ROUNDINGS * np.spacing(atoms.score[1:])
+    points = _joined(atoms, close)
+    return points, np.ones(len(points.score), dtype=bool)
+
+
+def _worth_a_look(weight: FloatArray) -> Index:
+    """Return the bins that may hold a mass, and those filled bins that hold its neighbours."""
+    filled = np.flatnonzero(weight)
+    # Scores rounded to either side of an edge make twice as many bins of a few.
+    if len(filled) <= 2 * _FEW:
+        return filled
+    pairs = weight[:-1] + weight[1:] >= _LARGE * weight.sum()
+    heavy = np.flatnonzero((np.append(pairs, False) | np.append(False, pairs))[filled])
+    near = heavy[:, None] + np.arange(-_NEXT, _NEXT + 1)
+    return np.asarray(filled[np.clip(near, 0, len(filled) - 1).ravel()])
+
+
+def _points_of_cells(problem: Problem) -> tuple[Atoms, Mask]:
+    """Return the cells of a sketch, and which of them hold a single score."""
+    cells, most = problem.steps, _SPREAD * problem.cell_width
+    is_single = problem.step_spread <= most
+    close = (np.diff(cells.score) <= most) & is_single[1:] & is_single[:-1]
+    return _joined(cells, close), is_single[np.append(True, ~close)]
+
+
+def _joined(atoms: Atoms, close: Mask) -> Atoms:
+    """Return atoms, those joined that are close to the one before."""
+    first = np.flatnonzero(np.append(True, ~close))
+    sums = (atoms.rows, atoms.weight, atoms.weight_squared, atoms.true, atoms.residual)
+    return Atoms(atoms.score[first], *np.add.reduceat(sums, first, axis=1))
