@@ -126,3 +126,16 @@ def test_a_refusal_leaves_the_axes_as_it_was():
     with pytest.raises(cb.CalibrantError, match="got 2"):
         reliability(*load_rain(), margin="both", ax=ax)
     assert ax.get_children() == before
+
+
+def test_notes_keep_clear_of_the_base_rate():
+    # The curve leaves the upper left corner free, but the base rate runs through it.
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.75, 1, 500)
+    y = (rng.random(500) < p).astype(float)
+    ax = reliability(y, p, margin="both", limits=(0, 1))
+    ax.figure.draw_without_rendering()
+    (note,) = [text for text in ax.texts if "smECE" in text.get_text()]
+    box = note.get_window_extent()
+    _, height = ax.transData.transform((0, y.mean()))
+    assert not box.y0 < height < box.y1

@@ -15,7 +15,7 @@ def point_masses(y, p, w=None):
         here = p == score
         share = w[here].sum() / w.sum()
         around = rows[max(k - 2, 0) : k] + rows[k + 1 : k + 3]
-        stands_out = share >= 0.05 and rows[k] >= 10 and rows[k] >= 10 * np.median(around or [0])
+        stands_out = share >= 0.05 and rows[k] >= 30 and rows[k] >= 10 * np.median(around or [0])
         if is_all or stands_out:
             found.append((score, np.average(y[here], weights=w[here]), share))
     return found, is_all

@@ -40,6 +40,8 @@ def test_by_hand():
     few = of_rows([0, 1, 1, 1, 0, 0, 0, 1, 0, 1], [0.2] * 4 + [0.7] * 6)
     assert columns(few) == [(0.2, 0.75, 0.4), (0.7, pytest.approx(1 / 3), 0.6)]
     assert few.is_all
+    # One row fewer than thirty.
+    assert not len(of_rows(y[1:], p[1:]))
     # Fewer than five rows a score, on average.
     assert not len(of_rows([0, 1, 1, 0], [0.2, 0.7, 0.2, 0.7]))
 

@@ -74,7 +74,8 @@ class Assessment(Result):
         Counts and means bin by bin.
     masses
         Single scores that many rows have: each, where there are but a few distinct scores; else
-        those that hold a twentieth of the weight and ten times as many rows as scores next to them.
+        those that hold a twentieth of the weight, at least 30 rows, and ten times as many as the
+        scores next to them.
     classes
         For (n, C) probabilities, each class against the rest.
     notes

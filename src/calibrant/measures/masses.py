@@ -1,7 +1,7 @@
 """Point masses: single scores that so many rows have that diagrams mark them one by one.
 
 Where there are few distinct scores, each is one. Among many, a score is one if it holds a twentieth
-of the weight, no fewer than ten rows, and ten times as many as the scores next to it: of rounded
+of the weight, no fewer than thirty rows, and ten times as many as the scores next to it: of rounded
 scores, all of which hold many rows, none need stand out.
 """
 
@@ -24,11 +24,11 @@ Mask = npt.NDArray[np.bool_]
 _FEW, _SEVERAL_ROWS = 20, 5
 # The least share of the weight, the fewest rows, how many times as many as its neighbours, and how
 # many of those there are on either side.
-_LARGE, _MANY_ROWS, _TIMES, _NEXT = 0.05, 10, 10.0, 2
+_LARGE, _MANY_ROWS, _TIMES, _NEXT = 0.05, 30, 10.0, 2
 # Rows are sorted only in those of so many bins that may hold a mass: in most samples none.
 _BINS = 10_000
-# Scores so many units in the last place apart are one, rounded this way and that.
-_ROUNDINGS = 4
+# Scores so close to each other, as a share of them, are one, rounded this way and that.
+_ROUNDING = 2.0**-50
 # A cell of a sketch holds one score if its rows spread over no more than this share of its width.
 _SPREAD = 0.05
 
@@ -57,22 +57,31 @@ def _points_of_rows(problem: Problem) -> tuple[Atoms, Mask]:
     """Return the scores in and next to bins that may hold a mass; all, where they are few."""
     bins = UniformBins.of(_BINS)
     (weight,) = problem.totals(bins, "weight")
-    kept = np.zeros(_BINS, dtype=bool)
-    kept[_worth_a_look(weight)] = True
-    rows = [
-        (p[chosen], y[chosen], None if w is None else w[chosen])
-        for p, y, w in (problem.blocks() if kept.any() else ())
-        for chosen in (np.flatnonzero(kept[bins.index(p)]),)
-    ]
-    if not rows:
+    looked_at = _worth_a_look(weight)
+    if len(looked_at) == 0:
         none = np.empty(0)
         return Atoms(none, none, none, none, none, none), np.empty(0, dtype=bool)
-    p, y = (np.concatenate([block[i] for block in rows]) for i in (0, 1))
-    w = [block[2] for block in rows if block[2] is not None]
-    atoms = Sample(y, p, np.concatenate(w) if w else None).atoms
-    close = np.diff(atoms.score) <= _ROUNDINGS * np.spacing(atoms.score[1:])
+    # All rows know their order already, or once for all who ask.
+    is_all = len(looked_at) == np.count_nonzero(weight)
+    atoms = problem.atoms if is_all else _atoms_in(problem, bins, looked_at)
+    close = np.diff(atoms.score) <= _ROUNDING * atoms.score[1:]
     points = _joined(atoms, close)
     return points, np.ones(len(points.score), dtype=bool)
+
+
+def _atoms_in(problem: Problem, bins: UniformBins, chosen: Index) -> Atoms:
+    """Return the rows of some bins pooled by score."""
+    is_chosen = np.zeros(bins.n_bins, dtype=bool)
+    is_chosen[chosen] = True
+    p, y, w = [], [], []
+    for block in problem.blocks():
+        rows = np.flatnonzero(is_chosen[bins.index(block[0])])
+        p.append(block[0][rows])
+        y.append(block[1][rows])
+        if block[2] is not None:
+            w.append(block[2][rows])
+    weights = np.concatenate(w) if w else None
+    return Sample(np.concatenate(y), np.concatenate(p), weights).atoms
 
 
 def _worth_a_look(weight: FloatArray) -> Index:
@@ -84,7 +93,7 @@ def _worth_a_look(weight: FloatArray) -> Index:
     pairs = weight[:-1] + weight[1:] >= _LARGE * weight.sum()
     heavy = np.flatnonzero((np.append(pairs, False) | np.append(False, pairs))[filled])
     near = heavy[:, None] + np.arange(-_NEXT, _NEXT + 1)
-    return np.asarray(filled[np.clip(near, 0, len(filled) - 1).ravel()])
+    return np.asarray(filled[np.unique(np.clip(near, 0, len(filled) - 1))])
 
 
 def _points_of_cells(problem: Problem) -> tuple[Atoms, Mask]:
@@ -97,6 +106,8 @@ def _points_of_cells(problem: Problem) -> tuple[Atoms, Mask]:
 
 def _joined(atoms: Atoms, close: Mask) -> Atoms:
     """Return atoms, those joined that are close to the one before."""
+    if not close.any():
+        return atoms
     first = np.flatnonzero(np.append(True, ~close))
     sums = (atoms.rows, atoms.weight, atoms.weight_squared, atoms.true, atoms.residual)
     return Atoms(atoms.score[first], *np.add.reduceat(sums, first, axis=1))

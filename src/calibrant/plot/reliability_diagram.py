@@ -52,11 +52,11 @@ def reliability(
     A smooth curve is as wide as its scores are dense, and is drawn within a bandwidth of some row;
     an isotonic one is heavier where it is level. Where there are few distinct scores, circles mark
     the mean outcome at each; among many, discs mark it at single scores that hold at least a
-    twentieth of the rows and ten times as many as the scores next to them, with their share where
-    there is room. Areas go with shares, up to a third. Bars of a binned curve carry their number of
-    rows, and are the darker the more there are; its points carry their intervals. Below lie the
-    outcomes themselves: 1 above a line and 0 beneath it, the more the higher, each at least a tick.
-    Several calls on one Axes draw their models together.
+    twentieth of the rows, 30 and ten times as many as the scores next to them, with their share
+    where there is room. Areas go with shares, up to a third. Bars of a binned curve carry their
+    number of rows, and are the darker the more there are; its points carry their intervals. Below
+    lie the outcomes themselves: 1 above a line and 0 beneath it, the more the higher, each at least
+    a tick. Several calls on one Axes draw their models together.
 
     Parameters
     ----------
