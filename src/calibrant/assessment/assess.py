@@ -184,7 +184,7 @@ class Assessor:
             curves=tuple(self.curves(binning)),
             cumulative=curve_of_walk(walk).thinned(),
             bins=table_of(problem, binning),
-            masses=point_masses(self.rows),
+            masses=point_masses(problem),
             classes=classes,
             notes=(*data_notes(problem, self.rows), *self._left_out()),
             settings=self.settings,
