@@ -40,6 +40,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.measures.scores import brier_score, log_score, score_decomposition
     from calibrant.measures.smooth import smooth_ece
     from calibrant.results.curves import CumulativeCurve, Curve
+    from calibrant.results.masses import PointMasses
     from calibrant.results.p_values import SlopeTestResult, TestResult
     from calibrant.results.tables import BiasTable, BinTable
     from calibrant.results.values import DistanceBounds, LipschitzWitness, ScoreDecomposition
@@ -109,6 +110,7 @@ _ROOMS = {
         "CumulativeCurve",
         "Curve",
     ),
+    "results.masses": ("PointMasses",),
     "results.p_values": (
         "SlopeTestResult",
         "TestResult",
@@ -143,6 +145,7 @@ __all__ = [
     "GroupTable",
     "LipschitzWitness",
     "MissingDependencyError",
+    "PointMasses",
     "ScoreDecomposition",
     "Sketch",
     "SketchError",
