@@ -64,7 +64,7 @@ def page(results: Results) -> str:
             compiled="; the extra `fast` is installed" if results.is_compiled else "",
             versions=f"Versions: {named}.",
         ),
-        "## What was asked for\n",
+        "## Aims\n",
         *_targets(results),
         "\n## Curves\n",
         *(f"![{said}](pictures/benchmarks-{name}.svg)\n" for name, said in _PICTURES.items()),
@@ -76,10 +76,10 @@ def page(results: Results) -> str:
 
 
 def _targets(results: Results) -> Iterator[str]:
-    yield "| | asked | measured | holds |\n|---|---|---|---|"
+    yield "| | aim | measured | reached |\n|---|---|---|---|"
     for target in TARGETS:
         judged = target.judged(results)
-        yield f"| {target.what} | {target.asked} | {_cell(judged.measured)} | {judged.verdict} |"
+        yield f"| {target.what} | {target.aim} | {_cell(judged.measured)} | {judged.verdict} |"
 
 
 def _section(task: Task, contests: list[Contest]) -> Iterator[str]:

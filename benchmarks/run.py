@@ -36,7 +36,7 @@ class Extent:
     least_for_memory: int
 
 
-FULL = Extent(False, 10**8, 10**7, 1000, 15.0, 5, 10**4)
+FULL = Extent(False, 10**8, 10**7, 1000, 30.0, 5, 10**4)
 QUICK = Extent(True, 10**6, 10**5, 100, 0.5, 3, 10**6)
 
 

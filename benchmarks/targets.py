@@ -1,4 +1,4 @@
-"""What was asked for, and whether the run shows it."""
+"""Aims, and whether the run reaches them."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ class Target:
         return Judgement(self, self.find(results), self.why_not(results) or "not measured")
 
     @property
-    def asked(self) -> str:
-        """Say what is asked."""
+    def aim(self) -> str:
+        """Say what is aimed at."""
         return f"at {'least' if self.is_floor else 'most'} {self.bound:g}"
 
 
@@ -50,7 +50,7 @@ class Judgement:
 
     def __str__(self) -> str:
         found = self.measured or ""
-        return f"{self.target.what:<72} {self.target.asked:<14} {self.verdict:<13} {found}"
+        return f"{self.target.what:<72} {self.target.aim:<14} {self.verdict:<13} {found}"
 
 
 def _slower(task: str, size: int, peer: str, bound: float, what: str) -> Target:
@@ -141,7 +141,7 @@ def _limits() -> Iterator[Target]:
     ):
         yield _growth(task, what)
         yield _flat_memory(task, what)
-    # A sum of 1000 numbers takes about 2 µs where 60 and 300 µs were asked for.
+    # A sum of 1000 numbers takes about 2 µs where 60 and 300 µs are aimed at.
     yield _within("ece, few rows", SMALL, SMALL_SUM, 30, "`ece`")
     yield _within("smooth_ece, few rows", SMALL, SMALL_SUM, 150, "`smooth_ece`")
 

@@ -33,8 +33,9 @@ _LONG_SAMPLE = 1 << 20
 _LANES = 4
 # From so many rows on, finding the decisive ones is faster than sorting all.
 _WORTH_NOT_SORTING = 1 << 17
-# A part of a sample is so many stretches that fill pages of memory.
-_STRETCHES, _STRETCH = 1 << 8, 1 << 9
+# A part of a sample is a sixty-fourth of it, in stretches that fill pages of memory; no less, and
+# no more, than so many of them.
+_STRETCH, _FEWEST_STRETCHES, _MOST_STRETCHES, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
 
 
@@ -126,7 +127,9 @@ class Sample:
 
     def part(self) -> Sample:
         """Return the sample of some of many rows, in stretches taken from all of it."""
-        starts = range(0, self.n, max(self.n // _STRETCHES, _STRETCH))
+        usual = self.n // (_ONE_IN * _STRETCH)
+        n_stretches = min(max(usual, _FEWEST_STRETCHES), _MOST_STRETCHES)
+        starts = range(0, self.n, max(self.n // n_stretches, _STRETCH))
 
         def some(array: AnyArray) -> AnyArray:
             return np.concatenate([array[start : start + _STRETCH] for start in starts])
