@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import calibrant as cb
@@ -66,6 +66,8 @@ def test_events_and_non_events_are_alike(data):
         assert measure(1 - y, 1 - q) == pytest.approx(measure(y, q), abs=1e-8)
 
 
+# Scores next to each other take seconds: fewer examples than usual.
+@settings(max_examples=40)
 @given(data=samples(), seed=st.integers(0, 2**32 - 1))
 def test_row_order_and_repetition(data, seed):
     y, p = data
