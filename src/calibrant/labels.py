@@ -191,3 +191,15 @@ def is_missing(label: Any) -> bool:
     if label is None or type(label).__name__ in ("NAType", "NaTType"):
         return True
     return isinstance(label, float | np.floating | np.datetime64) and bool(label != label)
+
+
+def sorted_names(names: list[Any], argument: str) -> list[Any]:
+    """Return names sorted, refusing those of several kinds, which have no order."""
+    try:
+        return sorted(names)
+    except TypeError:
+        kinds = sorted({type(name).__name__ for name in names})
+        raise CalibrantError(
+            f"{argument} must hold labels of one kind, which have an order; got "
+            f"{', '.join(kinds)}: make them all text, say"
+        ) from None

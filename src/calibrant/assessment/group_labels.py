@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from calibrant.arrays import AnyArray, as_array
 from calibrant.errors import CalibrantError
-from calibrant.labels import is_missing
+from calibrant.labels import is_missing, sorted_names
 from calibrant.problem import Index
 from calibrant.sample import one_column, read_weights
 
@@ -79,7 +79,7 @@ def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_]) -> tuple[list[Any],
         present, inverse = np.unique(labels[known], return_inverse=True)
         numbers = np.array([_number(label, found) for label in present.tolist()], dtype=np.intp)
         code[known] = numbers[inverse]
-    names = _sorted(list(found))
+    names = sorted_names(list(found), "groups")
     place = np.empty(len(found), dtype=np.intp)
     place[[found[name] for name in names]] = np.arange(len(names))
     code[known] = place[code[known]]
@@ -98,14 +98,3 @@ def _number(label: Any, found: dict[Any, int]) -> int:
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return found.setdefault(label, len(found))
-
-
-def _sorted(names: list[Any]) -> list[Any]:
-    try:
-        return sorted(names)
-    except TypeError:
-        kinds = sorted({type(name).__name__ for name in names})
-        raise CalibrantError(
-            f"groups must hold labels of one kind, which have an order; got {', '.join(kinds)}: "
-            "make them all text, say"
-        ) from None

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.binning import nearest_cuts
 from calibrant.curves.features import Feature, factors
-from calibrant.errors import CalibrantError
+from calibrant.labels import sorted_names
 from calibrant.problem import Index
 
 Unit = Literal["D", "m", "s", "us"]
@@ -135,14 +135,7 @@ def _in_order(names: list[Any], order: tuple[Any, ...]) -> list[Any]:
     if order:
         present = set(names)
         return [name for name in order if name in present]
-    try:
-        return sorted(names)
-    except TypeError:
-        kinds = sorted({type(name).__name__ for name in names})
-        raise CalibrantError(
-            f"feature must hold values of one kind, which have an order; got {', '.join(kinds)}: "
-            "make them all text, say"
-        ) from None
+    return sorted_names(names, "feature")
 
 
 def _in_words(parts: Parts) -> Parts:
