@@ -135,11 +135,32 @@ def gather(
 
 
 def coefficients(moments: FloatArray, modes: int) -> FloatArray:
-    """Return a_0..a_modes from moments of shape (..., Q+1, N), offsets in units of a cell."""
+    """Return a_0..a_modes from moments of shape (..., Q+1, N), offsets in units of a cell.
+
+    No more modes than cells.
+    """
     order, n_cells = moments.shape[-2] - 1, moments.shape[-1]
-    spectrum = np.fft.rfft(moments, 2 * n_cells, axis=-1)[..., : modes + 1]
-    spectrum *= _taylor_factors(n_cells, modes, order)
+    spectrum = np.fft.rfft(_folded(moments), axis=-1)
+    if modes >= spectrum.shape[-1]:
+        mirrored = spectrum[..., n_cells - spectrum.shape[-1] :: -1].conj()
+        spectrum = np.concatenate((spectrum, mirrored), axis=-1)
+    spectrum = spectrum[..., : modes + 1] * _taylor_factors(n_cells, modes, order)
     return np.asarray(spectrum.real.sum(axis=-2))
+
+
+def _folded(moments: FloatArray) -> FloatArray:
+    """Return even cells from the left and odd ones from the right, those of odd moments negated.
+
+    After Makhoul: the transform of N such numbers has the cosine sums of even moments as its real
+    parts, half a cell aside, and the sine sums of odd ones as its imaginary parts. Without it 2N
+    numbers would have to be transformed, half of them zeros.
+    """
+    folded = np.empty_like(moments)
+    middle = (moments.shape[-1] + 1) // 2
+    folded[..., :middle] = moments[..., ::2]
+    folded[..., middle:] = moments[..., 1::2][..., ::-1]
+    np.negative(folded[..., 1::2, middle:], out=folded[..., 1::2, middle:])
+    return folded
 
 
 def damped(a: FloatArray, scale: float | FloatArray) -> FloatArray:

@@ -37,6 +37,8 @@ _WORTH_NOT_SORTING = 1 << 17
 # no more, than so many of them.
 _STRETCH, _FEWEST_STRETCHES, _MOST_STRETCHES, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
+# Where compiled sums over bins have what: of rows that count once each.
+_BIN_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,9 +153,8 @@ class Sample:
         """Return one row of sums over bins for each quantity."""
         is_uniform = isinstance(assignment, UniformBins) and assignment.closed == "left"
         if is_uniform and self._suits_compiled_passes:
-            rows, pred, true, residual = passes.bin_sums(self.p, self.y, assignment.n_bins)
-            found = {"rows": rows, "weight": rows, "pred": pred, "true": true, "residual": residual}
-            return np.array([found[quantity] for quantity in quantities])
+            sums = passes.bin_sums(self.p, self.y, assignment.n_bins)
+            return sums[[_BIN_SUMS[quantity] for quantity in quantities]]
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
         has_lanes = self.n > _SHORT_BLOCK_ROWS

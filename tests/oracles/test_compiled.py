@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import checks
+from calibrant import absolute, checks
 from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
 
@@ -20,14 +20,16 @@ N = 3000
 @pytest.fixture
 def compiled(monkeypatch):
     """Take the compiled passes for any number of rows, in several stretches."""
+    monkeypatch.setattr(passes, "is_loaded", lambda: True)
     monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
-    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
     monkeypatch.setattr(passes, "_LEAST_SHARE", 1000)
     monkeypatch.setattr(passes, "_LEAST_SHARE_TO_LOOK", 1000)
+    monkeypatch.setattr(checks, "_FOR_EVERY_CORE", 1)
 
 
 def in_numpy(measure, *rows, **options):
     with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "is_loaded", lambda: False)
         patch.setattr(passes, "is_worth_while", lambda *_: False)
         return measure(*rows, **options)
 
@@ -75,9 +77,10 @@ def test_what_the_passes_do_not_know_is_left_to_numpy():
         (cb.ece, {"sample_weight": w}),
         (cb.ece, {"closed": "right"}),
         (cb.ece, {"assignment": "convex"}),
-        (cb.smooth_ece, {"sample_weight": w}),
     ):
         assert measure(y, p, **options) == in_numpy(measure, y, p, **options)
+    weighted = cb.smooth_ece(y, p, sample_weight=w)
+    assert weighted == pytest.approx(in_numpy(cb.smooth_ece, y, p, sample_weight=w), abs=1e-14)
     halves = np.linspace(0, 1, N).astype(np.float16)
     assert cb.ece(y, halves) == in_numpy(cb.ece, y, halves)
 
@@ -119,12 +122,21 @@ def test_whole_numbers_outside():
 def test_small_data_never_load_numba(monkeypatch):
     p = np.random.default_rng(3).random(1 << 16)
     y = p > 0.5
+    monkeypatch.delitem(sys.modules, "calibrant.compiled.kernels", raising=False)
     assert passes.is_worth_while(p, y)
     assert not passes.is_worth_while(p[:3000], y[:3000])
     assert not passes.is_worth_while(p.astype(np.float16), y)
     assert not passes.is_worth_while(p.astype(">f8"), y)
     monkeypatch.delitem(sys.modules, "numba")
     assert not passes.is_worth_while(p, y)
+
+
+def test_small_data_use_what_is_loaded():
+    from calibrant.compiled import kernels  # noqa: F401
+
+    p = np.random.default_rng(3).random(1000)
+    assert passes.is_worth_while(p, p > 0.5)
+    assert not passes.is_worth_while(p[:100], p[:100] > 0.5)
 
 
 def test_nowhere_to_keep_compiled_code(monkeypatch):
@@ -142,4 +154,36 @@ def test_nowhere_to_keep_compiled_code(monkeypatch):
     def twice(x):
         return 2 * x
 
-    assert kernels._compiled(twice)(3) == 6
+    assert kernels.compiled(twice)(3) == 6
+
+
+def smooth_periods():
+    """Yield even functions over a period: with many zeros, with none, and that nearly touch 0."""
+    rng = np.random.default_rng(0)
+    for i in range(200):
+        b = rng.normal(size=rng.integers(2, 40))
+        b *= np.exp(-rng.random() * np.arange(len(b)))
+        b[0] += 2 * (i % 3 == 0) * np.abs(b[1:]).sum()
+        f = np.fft.irfft(b, 256, norm="forward")
+        yield f - (i % 4 == 0) * f.min() * (1 - 1e-6)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_integral_of_absolute_values():
+    for f in smooth_periods():
+        size = np.abs(f).max()
+        mean, steepness = absolute.even_mean(f)
+        expected, expected_steepness = in_numpy(absolute.even_mean, f)
+        assert mean == pytest.approx(expected, abs=1e-14 * size)
+        assert steepness == pytest.approx(expected_steepness, abs=1e-12 * size, rel=1e-12)
+        assert absolute.rough_even_mean(f) == (mean, steepness)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_dips_between_grid_points_are_seen():
+    t = np.arange(128) / 64
+    f = (np.cos(np.pi * t) - np.cos(np.pi * 20.4 / 64)) ** 2 - 1e-6
+    assert np.all(f > 0)  # nothing to be seen on the grid
+    _, steepness = absolute.even_mean(f)
+    assert steepness == pytest.approx(in_numpy(absolute.even_mean, f)[1], rel=1e-12)
+    assert steepness > 0

@@ -8,14 +8,16 @@ import pytest
 import calibrant as cb
 from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
+from calibrant.sketches import deposit
 
 pytest.importorskip("numba")
 
 
 @pytest.fixture
 def always_compiled(monkeypatch):
+    monkeypatch.setattr(deposit, "_LONG", 1)
+    monkeypatch.setattr(passes, "is_loaded", lambda: True)
     monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
-    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
     monkeypatch.setattr(passes, "_LEAST_SHARE", 100)
 
 
@@ -43,8 +45,9 @@ def test_same_as_numpy(kind, p_dtype, y_dtype, monkeypatch):
     y, p = some_rows(kind)
     y, p = y.astype(y_dtype), p.astype(p_dtype)
     expected = in_numpy(y, p)
+    monkeypatch.setattr(deposit, "_LONG", 1)
+    monkeypatch.setattr(passes, "is_loaded", lambda: True)
     monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
-    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
     counted = []
     count = passes.count
 

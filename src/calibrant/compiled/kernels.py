@@ -18,7 +18,8 @@ from calibrant.compiled.passes import LANES, NEAR_EDGE, ORDER
 _STRETCH = 256
 
 
-def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Compile a function when it is called, and keep that for the next process."""
     try:
         kept: Callable[..., Any] = njit(cache=True, nogil=True)(function)
     except RuntimeError:  # there is nowhere to keep the compiled code for the next process
@@ -26,7 +27,7 @@ def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     return kept
 
 
-@_compiled
+@compiled
 def are_unit(values: Any) -> bool:
     """Tell whether all values lie in [0, 1]."""
     for start in range(0, len(values), _STRETCH):
@@ -39,7 +40,7 @@ def are_unit(values: Any) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def count(p: Any, y: Any, n_cells: int, sums: Any) -> bool:
     """Add rows to (count, sum of d, sum of d^2, none) of each cell and outcome, if all are sound.
 
@@ -65,7 +66,7 @@ def count(p: Any, y: Any, n_cells: int, sums: Any) -> bool:
     return True
 
 
-@_compiled
+@compiled
 def gather(p: Any, y: Any, n_cells: int, sums: Any) -> None:
     """Add rows to the sums of (y - p) d^q, q = 0..ORDER, of each cell."""
     places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
@@ -81,9 +82,9 @@ def gather(p: Any, y: Any, n_cells: int, sums: Any) -> None:
                 sums[place + np.uint32(q)] += value
 
 
-@_compiled
+@compiled
 def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> None:
-    """Add rows to the sums of 1, p, y and y - p of each bin, over several lanes in turn."""
+    """Add rows to the sums of 1, p, y and y - p of each bin; what is beyond the bins is scratch."""
     places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
     for start in range(0, len(p), _STRETCH):
         scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
@@ -95,9 +96,13 @@ def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> None:
             sums[place + np.uint32(1)] += score
             sums[place + np.uint32(2)] += outcome
             sums[place + np.uint32(3)] += outcome - score
+    # Rows were added over several lanes in turn.
+    for i in range(4 * n_bins):
+        for lane in range(1, LANES):
+            sums[i] += sums[4 * n_bins * lane + i]
 
 
-@_compiled
+@compiled
 def _locate(p: Any, n_cells: Any, cells: Any, offsets: Any) -> None:
     """Write down the cell of each row, k/N <= p < (k+1)/N, and its offset from the centre."""
     on_edge: Any = False

@@ -17,9 +17,10 @@ from calibrant.arrays import AnyArray, FloatArray
 
 _Result = TypeVar("_Result")
 
-# Below this many rows passes in numpy are as fast, or faster than loading the compiled code.
-_WORTH_CALLING = 1 << 15
-_WORTH_LOADING = 1 << 23
+# Below this many rows passes in numpy are as fast; or are faster than loading compiled code where
+# numba is loaded already, or where it is not.
+_WORTH_CALLING = 1 << 9
+_WORTH_LOADING, _WORTH_LOADING_NUMBA = 1 << 15, 1 << 23
 # Enough rows to be worth a core of their own; more, where memory is slower than the core.
 _LEAST_SHARE, _LEAST_SHARE_TO_LOOK = 1 << 18, 1 << 21
 # Bytes for the tables of all cores.
@@ -35,14 +36,20 @@ ORDER = 4
 _CELL, _BIN = 8, 4
 
 
+def is_loaded() -> bool:
+    """Tell whether compiled code has been loaded, so that calling it costs no more than its work."""
+    return "calibrant.compiled.kernels" in sys.modules
+
+
 def is_worth_while(*columns: AnyArray) -> bool:
     """Tell whether compiled passes are at hand, suit these columns and would be faster."""
-    least = _WORTH_CALLING if "numba" in sys.modules else _WORTH_LOADING
-    return (
-        len(columns[0]) >= least
-        and all(_is_plain(column) for column in columns)
-        and find_spec("numba") is not None
-    )
+    n_rows = len(columns[0])
+    if n_rows < _WORTH_CALLING or not all(_is_plain(column) for column in columns):
+        return False
+    if is_loaded():
+        return True
+    least = _WORTH_LOADING if "numba" in sys.modules else _WORTH_LOADING_NUMBA
+    return n_rows >= least and find_spec("numba") is not None
 
 
 def _is_plain(column: AnyArray) -> bool:
@@ -84,7 +91,7 @@ def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray:
     from calibrant.compiled import kernels
 
     table, _ = _added_up(kernels.add_up, p, y, n_bins, LANES * n_bins * _BIN)
-    return np.asarray(table.reshape(LANES, n_bins, _BIN).sum(axis=0).T)
+    return table[: n_bins * _BIN].reshape(n_bins, _BIN).T
 
 
 def _added_up(
@@ -106,15 +113,15 @@ def _on_every_core(work: Callable[[slice], _Result], n_rows: int, most: int) -> 
 
     No more cores than numba may use, or than `most`.
     """
+    if most < 2:
+        return [work(slice(n_rows))]
     from concurrent.futures import ThreadPoolExecutor
 
     from numba import get_num_threads
 
-    n = max(1, min(get_num_threads(), most))
+    n = min(get_num_threads(), most)
     stretches = [slice(n_rows * i // n, n_rows * (i + 1) // n) for i in range(n)]
-    if n == 1:
-        return [work(stretches[0])]
-    with ThreadPoolExecutor(n - 1) as pool:
+    with ThreadPoolExecutor(max(n - 1, 1)) as pool:
         others = pool.map(work, stretches[1:])
         # One stretch is done right here: starting a thread takes its time.
         return [work(stretches[0]), *others]

@@ -49,11 +49,10 @@ def add_rows(
 def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
     """Return counts and offsets of many rows, or None where they are few, or not all sound."""
     is_plain = y.dtype.kind in "buif" and p.dtype.kind == "f" and y.shape == p.shape
-    if not is_plain or p.ndim != 1:
+    if not is_plain or p.ndim != 1 or len(p) < _LONG:
         return None
-    if cells.scale == "probability" and passes.is_worth_while(p, y):
-        return _count_compiled(cells, y, p)
-    return _count(cells, y, p) if len(p) >= _LONG else None
+    is_compiled = cells.scale == "probability" and passes.is_worth_while(p, y)
+    return (_count_compiled if is_compiled else _count)(cells, y, p)
 
 
 def _count_compiled(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
