@@ -209,11 +209,13 @@ def are_unit(array: AnyArray) -> bool:
     """Tell whether all numbers lie in [0, 1]."""
     if array.dtype.kind == "b":
         return True
+    if array.flags.c_contiguous:
+        array = array.reshape(-1)
     if array.size >= _FOR_EVERY_CORE and passes.is_worth_while(array):
         return passes.are_unit(array)
     if array.dtype in _BITS_OF_ONE and array.flags.c_contiguous:
         one = _BITS_OF_ONE[array.dtype]
-        bits = array.view(one.dtype).ravel()
+        bits = array.view(one.dtype)
         # The place of the greatest is found sooner than the greatest itself.
         if bits[bits.argmax()] <= one:
             return True

@@ -9,136 +9,25 @@ confidence   (max_c P, 1{argmax = y})
 top_label    confidence among the rows predicted as c, combined by predicted weight
 ===========  ==========================================================================
 
-Ties in the argmax go to the first column. Classes are visited one by one, their columns copied a
-few at a time so that memory is read in order; nothing of the size of the input is made.
+Ties in the argmax go to the first column.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from calibrant import checks
-from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.arrays import AnyArray, as_array
+from calibrant.class_table import ClassTable, Reduction
 from calibrant.errors import CalibrantError
 from calibrant.labels import check_column_order, check_scalar, column_of, label_codes
-from calibrant.norms import Norm
-from calibrant.problem import Index, Problem
-from calibrant.sample import BLOCK_ROWS, Sample, one_column, read_weights
+from calibrant.problem import Problem
+from calibrant.sample import Sample, one_column, read_weights
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.state import Sketch
-
-# Columns are copied out in tiles of this shape, small enough to be turned within the cache.
-_TILE_COLUMNS, _TILE_ROWS = 32, 1024
-_WHOLE = np.ones(1)
-
-
-@dataclass(frozen=True, eq=False)
-class Reduction:
-    """The binary problems that one call stands for, and the share of each in the answer."""
-
-    shares: FloatArray
-    problems: Callable[[], Iterator[Problem]]
-
-    @classmethod
-    def of(cls, problem: Problem) -> Reduction:
-        """Return the reduction that is one problem itself."""
-        return cls(_WHOLE, lambda: iter([problem]))
-
-    def measure(self, measure: Callable[[Problem], float], norm: Norm = Norm.L1) -> float:
-        """Return the measure of every problem, combined by the norm."""
-        values = [float(measure(problem)) for problem in self.problems()]
-        return values[0] if len(values) == 1 else norm.of(np.array(values), self.shares)
-
-
-@dataclass(frozen=True, eq=False)
-class ClassTable:
-    """Checked class probabilities with their outcomes.
-
-    Attributes
-    ----------
-    prob
-        Probabilities, shape (n, C), any float dtype.
-    outcome
-        The true column of each row, shape (n,), or soft outcomes, shape (n, C).
-    w
-        Positive weights, or None when every row counts once.
-    """
-
-    prob: AnyArray
-    outcome: AnyArray
-    w: AnyArray | None = None
-
-    @property
-    def n_classes(self) -> int:
-        """The number of classes C."""
-        return int(self.prob.shape[1])
-
-    @property
-    def is_soft(self) -> bool:
-        """Whether outcomes are probabilities of every class."""
-        return self.outcome.ndim == 2
-
-    def one_class(self, column: int) -> Sample:
-        """Return the problem "is it this class?"."""
-        return Sample(self._outcomes_of(column), self.prob[:, column], self.w)
-
-    def classwise(self) -> Reduction:
-        """Return the problem of every class, with equal shares."""
-        return Reduction(np.full(self.n_classes, 1 / self.n_classes), self._each_class)
-
-    def confidence(self) -> Sample:
-        """Return the problem "is the predicted class right?"."""
-        predicted = self.prob.argmax(axis=1)
-        top = _pick(self.prob, predicted)
-        return Sample(self._correct(predicted), top, self.w, lowest=1 / self.n_classes)
-
-    def top_label(self) -> Reduction:
-        """Return the confidence problem within each predicted class, shared by weight."""
-        predicted = self.prob.argmax(axis=1)
-        whole = self.confidence()
-        order = np.argsort(predicted, kind="stable")
-        cuts = np.flatnonzero(np.diff(predicted[order])) + 1
-        samples = [whole.rows(rows) for rows in np.split(order, cuts)]
-        shares = np.array([sample.weight for sample in samples]) / whole.weight
-        return Reduction(shares, lambda: iter(samples))
-
-    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Yield rows as float64 (probabilities, outcomes, weights), labels as rows of 0 and 1."""
-        step = max(1, BLOCK_ROWS // self.n_classes)
-        for start in range(0, len(self.prob), step):
-            rows = slice(start, start + step)
-            prob = np.asarray(self.prob[rows], dtype=np.float64)
-            if self.is_soft:
-                outcome = np.asarray(self.outcome[rows], dtype=np.float64)
-            else:
-                outcome = np.zeros(prob.shape)
-                outcome[np.arange(len(prob)), self.outcome[rows]] = 1.0
-            w = np.ones(len(prob)) if self.w is None else self.w[rows].astype(np.float64)
-            yield prob, outcome, w
-
-    def _each_class(self) -> Iterator[Sample]:
-        for start in range(0, self.n_classes, _TILE_COLUMNS):
-            for offset, p in enumerate(self._columns(start)):
-                yield Sample(self._outcomes_of(start + offset), p, self.w)
-
-    def _columns(self, start: int) -> AnyArray:
-        """Return the next few columns, each in one piece."""
-        wide = self.prob[:, start : start + _TILE_COLUMNS]
-        columns = np.empty(wide.shape[::-1], dtype=wide.dtype)
-        for row in range(0, len(wide), _TILE_ROWS):
-            rows = slice(row, row + _TILE_ROWS)
-            columns[:, rows] = wide[rows].T
-        return columns
-
-    def _outcomes_of(self, column: int) -> AnyArray:
-        return self.outcome[:, column] if self.is_soft else self.outcome == column
-
-    def _correct(self, predicted: Index) -> AnyArray:
-        return _pick(self.outcome, predicted) if self.is_soft else self.outcome == predicted
 
 
 def reduce_classes(
@@ -303,7 +192,3 @@ def _checked_soft(y: AnyArray, n_classes: int) -> AnyArray:
     checks.check_probabilities(y, "y_true")
     checks.check_row_sums(y, "y_true")
     return y
-
-
-def _pick(table: AnyArray, column: Index) -> AnyArray:
-    return np.take_along_axis(table, column[:, None], axis=1)[:, 0]

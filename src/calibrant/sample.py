@@ -37,8 +37,8 @@ _WORTH_NOT_SORTING = 1 << 17
 # no more, than so many of them.
 _STRETCH, _FEWEST_STRETCHES, _MOST_STRETCHES, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
-# Where compiled sums over bins have what: of rows that count once each.
-_BIN_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
+# Where sums over uniform bins have what: of rows that count once each.
+_UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -151,10 +151,10 @@ class Sample:
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         """Return one row of sums over bins for each quantity."""
-        is_uniform = isinstance(assignment, UniformBins) and assignment.closed == "left"
-        if is_uniform and self._suits_compiled_passes:
-            sums = passes.bin_sums(self.p, self.y, assignment.n_bins)
-            return sums[[_BIN_SUMS[quantity] for quantity in quantities]]
+        if isinstance(assignment, UniformBins) and assignment.closed == "left":
+            found = self._uniform_sums(assignment)
+            if found is not None:
+                return found[[_UNIFORM_SUMS[quantity] for quantity in quantities]]
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
         has_lanes = self.n > _SHORT_BLOCK_ROWS
@@ -169,6 +169,12 @@ class Sample:
         if has_lanes:
             sums = sums.reshape(len(quantities), _LANES, -1).sum(axis=1)
         return sums
+
+    def _uniform_sums(self, bins: UniformBins) -> FloatArray | None:
+        """Return the rows of each bin and their sums of p, y and y - p, if compiled code can."""
+        if not self._suits_compiled_passes:
+            return None
+        return passes.bin_sums(self.p, self.y, bins.n_bins)
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""

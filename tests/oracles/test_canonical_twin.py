@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from calibrant.class_table import ClassTable
 from calibrant.measures.canonical import CanonicalError
-from calibrant.multiclass import ClassTable
 from tests.twins import canonical as twin
 
 

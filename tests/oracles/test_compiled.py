@@ -60,6 +60,57 @@ def test_same_as_numpy(kind, dtypes):
         assert ours == pytest.approx(theirs, abs=1e-12, nan_ok=True)
 
 
+def some_classes(kind, n_classes, n=500):
+    rng = np.random.default_rng(7)
+    p = rng.gamma(0.5, size=(n, n_classes))
+    if kind == "tenths":
+        p = np.eye(n_classes)[rng.integers(0, n_classes, n)]
+        p = np.round(0.7 * p + 0.3 * np.roll(p, 1, axis=1), 1)
+    return rng.integers(0, n_classes, n), p / p.sum(axis=1, keepdims=True)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("n_classes", [2, 3, 7, 300])
+@pytest.mark.parametrize("kind", ["continuous", "tenths"])
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_tables_of_classes(n_classes, kind, dtype):
+    y, p = some_classes(kind, n_classes)
+    p = p.astype(dtype)
+    for options in ({}, {"n_bins": 10}, {"norm": "l2"}, {"norm": "max"}, {"weighting": "width"}):
+        options |= {"multiclass": "classwise"}
+        expected = in_numpy(cb.ece, y, p, **options)
+        assert cb.ece(y, p, **options) == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_tables_of_classes_are_passed_once(monkeypatch):
+    y, p = some_classes("continuous", 7)
+    calls = []
+    passed = passes.column_bin_sums
+
+    def counting(*table):
+        calls.append(table)
+        return passed(*table)
+
+    monkeypatch.setattr(passes, "column_bin_sums", counting)
+    cb.ece(y, p, multiclass="classwise")
+    assert len(calls) == 1
+    w = np.linspace(1, 2, len(y))
+    for given, options in (
+        (p, {"sample_weight": w}),
+        (p, {"closed": "right"}),
+        (p, {"strategy": "quantile"}),
+        (np.asfortranarray(p), {}),
+    ):
+        options |= {"multiclass": "classwise"}
+        expected = in_numpy(cb.ece, y, p, **options)
+        assert cb.ece(y, given, **options) == pytest.approx(expected, abs=1e-12)
+    soft = np.roll(p, 1, axis=0)
+    expected = in_numpy(cb.ece, soft, p, multiclass="classwise")
+    assert cb.ece(soft, p, multiclass="classwise") == pytest.approx(expected, abs=1e-12)
+    assert len(calls) == 1
+
+
 @pytest.mark.usefixtures("compiled")
 def test_soft_labels_and_columns_that_are_not_contiguous():
     _, p = some_rows("continuous")

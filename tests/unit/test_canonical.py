@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import dirichlet
 
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
 from calibrant.measures import canonical
 from calibrant.measures.canonical import CanonicalError
-from calibrant.multiclass import ClassTable
 from tests.twins import canonical as twin
 
 

@@ -18,6 +18,7 @@ from calibrant.assessment.result import Assessment, Settings
 from calibrant.assessment.summary import Summary, main_stretch
 from calibrant.assessment.verdict import Findings
 from calibrant.binning import Binning
+from calibrant.class_table import ClassTable
 from calibrant.curves.bands import Band
 from calibrant.curves.cumulative import curve_of_walk
 from calibrant.curves.makers import BinnedCurve, SmoothCurve, isotonic_curve
@@ -32,7 +33,7 @@ from calibrant.measures.masses import point_masses
 from calibrant.measures.named import read_measure
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
-from calibrant.multiclass import ClassTable, check_is_one, read_table, reduce_table
+from calibrant.multiclass import check_is_one, read_table, reduce_table
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, check_resamples, read_generator
 from calibrant.results.curves import Curve

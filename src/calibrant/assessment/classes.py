@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from calibrant.binning import UniformBins
+from calibrant.class_table import ClassTable
 from calibrant.measures.binned_error import BinnedError
 from calibrant.measures.smooth_error import SmoothError
-from calibrant.multiclass import ClassTable
 from calibrant.results.result import Result
 
 __all__ = ["ClassRow"]

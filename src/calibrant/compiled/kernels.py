@@ -16,14 +16,16 @@ from numba import njit
 from calibrant.compiled.passes import LANES, NEAR_EDGE, ORDER
 
 _STRETCH = 256
+# Threads run side by side, and dividing by 0 is not an error but infinite.
+_OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 
 def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
     """Compile a function when it is called, and keep that for the next process."""
     try:
-        kept: Callable[..., Any] = njit(cache=True, nogil=True)(function)
+        kept: Callable[..., Any] = njit(cache=True, **_OPTIONS)(function)
     except RuntimeError:  # there is nowhere to keep the compiled code for the next process
-        kept = njit(nogil=True)(function)
+        kept = njit(**_OPTIONS)(function)
     return kept
 
 
@@ -100,6 +102,23 @@ def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> None:
     for i in range(4 * n_bins):
         for lane in range(1, LANES):
             sums[i] += sums[4 * n_bins * lane + i]
+
+
+@compiled
+def add_up_columns(p: Any, n_columns: int, n_bins: int, sums: Any) -> None:
+    """Add a table, row by row, to (count, sum) of each bin and, within it, each column."""
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    column, width = np.uint32(0), np.uint32(2 * n_columns)
+    for start in range(0, len(p), _STRETCH):
+        scores = p[start : start + _STRETCH]
+        _locate(scores, n_bins, places, offsets)
+        for j in range(len(scores)):
+            place = places[j] * width + column
+            sums[place] += 1
+            sums[place + np.uint32(1)] += np.float64(scores[j])
+            column += np.uint32(2)
+            if column == width:
+                column = np.uint32(0)
 
 
 @compiled

@@ -37,7 +37,7 @@ _CELL, _BIN = 8, 4
 
 
 def is_loaded() -> bool:
-    """Tell whether compiled code has been loaded, so that calling it costs no more than its work."""
+    """Tell whether compiled code has been loaded, so that a call costs no more than its work."""
     return "calibrant.compiled.kernels" in sys.modules
 
 
@@ -55,6 +55,11 @@ def is_worth_while(*columns: AnyArray) -> bool:
 def _is_plain(column: AnyArray) -> bool:
     """Tell whether a column holds numbers that compiled code reads."""
     return column.ndim == 1 and column.dtype.isnative and column.dtype.char in "?bBhHiIlLqQfd"
+
+
+def suit_table(table: AnyArray) -> bool:
+    """Tell whether compiled passes over this table of columns are worth while."""
+    return table.flags.c_contiguous and is_worth_while(table.reshape(-1))
 
 
 def are_unit(column: AnyArray) -> bool:
@@ -92,6 +97,24 @@ def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray:
 
     table, _ = _added_up(kernels.add_up, p, y, n_bins, LANES * n_bins * _BIN)
     return table[: n_bins * _BIN].reshape(n_bins, _BIN).T
+
+
+def column_bin_sums(table: AnyArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
+    """Return for each column of a table and each bin its rows and their sum, (columns, bins)."""
+    from calibrant.compiled import kernels
+
+    n_rows, n_columns = table.shape
+    size = 2 * n_columns * n_bins
+
+    def run(rows: slice) -> FloatArray:
+        sums = np.zeros(size)
+        kernels.add_up_columns(table[rows].reshape(-1), n_columns, n_bins, sums)
+        return sums
+
+    most = min(table.size // _LEAST_SHARE, _MOST_SCRATCH // (8 * size))
+    tables = _on_every_core(run, n_rows, most)
+    rows, total = sum(tables[1:], tables[0]).reshape(n_bins, n_columns, 2).T
+    return rows, total
 
 
 def _added_up(

@@ -55,7 +55,8 @@ def _at_crossing(six: Any, series: Any, parabola: Any) -> tuple[float, float]:
     c, b = sign * _dot(parabola, 0, six), sign * _dot(parabola, 1, six)
     a = sign * _dot(parabola, 2, six)
     v = c / (b + math.sqrt(abs(b * b + a * c)))
-    return _at_zero(six, sign, min(max(v, -0.5), 0.5), series)
+    lacking, slope = _at_zero(six, sign, min(max(v, -0.5), 0.5), series)
+    return lacking, slope
 
 
 @compiled

@@ -18,10 +18,11 @@ from typing import Any
 import numpy as np
 
 from calibrant.arrays import FloatArray
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.paired import Difference
-from calibrant.multiclass import ClassTable, check_is_one, read_table, reduce_table
+from calibrant.multiclass import check_is_one, read_table, reduce_table
 from calibrant.problem import Index, Problem
 
 # A chance that is smaller than any double is still not 0.

@@ -27,8 +27,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.arrays import FloatArray
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.multiclass import ClassTable
 
 # Bandwidths tried where none is given: each is half of the one before, so that its kernels are
 # the squares of the others.

@@ -14,8 +14,9 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
+from calibrant.class_table import ClassTable
 from calibrant.isotonic import isotonic_fit
-from calibrant.multiclass import ClassTable, one_problem, read_table, reduce_table
+from calibrant.multiclass import one_problem, read_table, reduce_table
 from calibrant.problem import Block, Problem
 from calibrant.results.values import ScoreDecomposition
 

@@ -17,8 +17,9 @@ from typing import Any
 import numpy as np
 
 import calibrant as cb  # layers: papers are written with what users have
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.multiclass import ClassTable, read_table, reduce_table
+from calibrant.multiclass import read_table, reduce_table
 from calibrant.papers._csv import read_csv
 from calibrant.papers._ece_estimators import ESTIMATORS, Option
 from calibrant.papers._ece_evidence import Evidence, sharpness

@@ -12,8 +12,8 @@ from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant.arrays import FloatArray
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.multiclass import ClassTable
 from calibrant.problem import Problem
 from calibrant.randomness import Generator
 from calibrant.recalibration import storage

@@ -11,9 +11,9 @@ from sklearn.base import clone
 
 from calibrant import checks
 from calibrant.assessment.assess import assess
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
 from calibrant.inference.estimate import check_level
-from calibrant.multiclass import ClassTable
 from calibrant.randomness import Generator, check_resamples, read_generator
 from calibrant.recalibration.binned import HistogramCalibrator, ScalingBinningCalibrator
 from calibrant.recalibration.calibrator import Calibrator

@@ -11,8 +11,8 @@ from sklearn.base import clone
 
 from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.multiclass import ClassTable
 from calibrant.problem import Index
 from calibrant.randomness import Generator, read_generator
 from calibrant.recalibration.calibrator import Calibrator

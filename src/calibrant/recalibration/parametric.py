@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import IsotonicRegression
 
-from calibrant.multiclass import ClassTable
+from calibrant.class_table import ClassTable
 from calibrant.problem import Problem
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.logistic import fit_logistic

@@ -9,8 +9,9 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray, as_array, is_real
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.multiclass import ClassTable, read_table
+from calibrant.multiclass import read_table
 from calibrant.problem import Problem
 from calibrant.sample import Sample, one_column
 from calibrant.sketches.state import Sketch

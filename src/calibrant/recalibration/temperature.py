@@ -9,7 +9,7 @@ from scipy.optimize import brentq
 
 from calibrant.arrays import FloatArray
 from calibrant.checks import check_positive
-from calibrant.multiclass import ClassTable
+from calibrant.class_table import ClassTable
 from calibrant.problem import Problem
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.maps import LogisticMap, ProbabilityMap

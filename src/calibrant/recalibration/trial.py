@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import xlog1py, xlogy
 
 from calibrant.arrays import AnyArray, FloatArray
+from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.multiclass import ClassTable
 from calibrant.problem import Index
 from calibrant.randomness import Generator
 from calibrant.recalibration.calibrator import Calibrator
