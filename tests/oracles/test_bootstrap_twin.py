@@ -8,7 +8,7 @@ import pytest
 
 from calibrant.datasets import simulate
 from calibrant.inference.estimate import estimate
-from calibrant.inference.intervals.views import smooth_cells, smooth_view
+from calibrant.inference.intervals.views import smooth_cells, smooth_view, step_finder
 from calibrant.measures.binned import ece
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
@@ -97,3 +97,20 @@ def test_noise_of_calibrated_outcomes(n, bandwidth, weighted):
     levels = [0.1, 0.5, 0.9]
     expected = np.quantile(values, levels)
     assert np.quantile(drawn, levels) == pytest.approx(expected, abs=NEAR * values.std())
+
+
+@pytest.mark.parametrize("kind", ["spread", "tiny", "close", "one", "from 0 to 1"])
+def test_steps_are_found_as_by_searching(kind):
+    rng = np.random.default_rng(5)
+    starts = {
+        "spread": rng.random(512),
+        "tiny": rng.random(3) / (1 << 16),
+        "close": 0.5 + rng.random(40) / (1 << 20),
+        "one": np.array([0.25]),
+        "from 0 to 1": np.linspace(0, 1, 513),
+    }[kind]
+    starts = np.unique(starts)
+    p = np.concatenate((starts, np.nextafter(starts, 1), np.nextafter(starts, 0), rng.random(999)))
+    p = np.concatenate((p, rng.random(999) / (1 << 16), [0.0, 1.0]))
+    expected = np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
+    assert step_finder(starts)(p).tolist() == expected.tolist()

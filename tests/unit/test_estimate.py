@@ -9,6 +9,7 @@ from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
+from calibrant.inference.intervals import uniform
 from calibrant.measures.binned import ece, mce
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
@@ -363,3 +364,15 @@ def test_result():
     assert found.to_dict()["low"] == found.low
     assert repr(found).startswith("Estimate(ece = 0.")
     assert "95% interval" in repr(found)
+
+
+@pytest.mark.parametrize("measure", ["smooth_ece", "ece", "ecce_r", "logit_smoothed_ece"])
+def test_what_few_draws_show_many_would_show_too(measure, monkeypatch):
+    drawn = simulate("overconfident", 3000, rng=1)
+    soon = estimate(measure, drawn.y_true, drawn.y_prob, n_resamples=4000, rng=0)
+    assert soon.low > 0
+    monkeypatch.setattr(uniform, "_FAR", np.inf)
+    late = estimate(measure, drawn.y_true, drawn.y_prob, n_resamples=4000, rng=0)
+    # Two sets of 4000 draws: their quantiles of 2.5 % differ by a few percent of a width.
+    width = late.high - late.low
+    assert [soon.low, soon.high] == pytest.approx([late.low, late.high], abs=0.08 * width)

@@ -30,6 +30,7 @@ from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.places import CellOf
 from calibrant.inference.intervals.roots import quantile
+from calibrant.inference.intervals.views import step_finder
 from calibrant.problem import Atoms, Index, Problem
 
 _MOST_CELLS = 512
@@ -96,11 +97,7 @@ def _first_atoms(atoms: Atoms) -> Index:
 def _gathered(
     problem: Problem, first: Index, clusters: Clusters | None = None
 ) -> tuple[Cells, CellOf]:
-    starts = problem.atoms.score[first]
-
-    def cell_of(p: FloatArray) -> Index:
-        return np.searchsorted(starts, p, side="right") - 1
-
+    cell_of = step_finder(problem.atoms.score[first])
     return Cells.gather(problem, cell_of, len(first), clusters), cell_of
 
 

@@ -85,15 +85,14 @@ class BrownianLaw:
         return lower, upper, x < self.crossover
 
     def _quantile(self, q: float) -> float:
-        from scipy.optimize import bisect
+        from scipy.optimize import brentq
 
         if not 0 < q < 1:
             return {0.0: 0.0, 1.0: math.inf}.get(q, math.nan)
-        # Bisection looks at signs alone, so a tiny q needs no logarithm; and 1 - q is exact on
-        # the upper side, where q is at least a half.
+        # 1 - q is exact on the upper side, where q is at least a half.
         if q < 0.5:
-            return float(bisect(lambda x: float(self.cdf(x) - q), _LOWEST, _HIGHEST, xtol=_XTOL))
-        return float(bisect(lambda x: float(1 - q - self.sf(x)), _LOWEST, _HIGHEST, xtol=_XTOL))
+            return float(brentq(lambda x: float(self.cdf(x) - q), _LOWEST, _HIGHEST, xtol=_XTOL))
+        return float(brentq(lambda x: float(1 - q - self.sf(x)), _LOWEST, _HIGHEST, xtol=_XTOL))
 
 
 def _max_lower(x: FloatArray) -> FloatArray:

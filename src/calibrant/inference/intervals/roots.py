@@ -10,8 +10,18 @@ from calibrant.arrays import FloatArray
 
 
 def quantile(values: FloatArray, level: float) -> float:
-    """Return the value that one more draw stays below with this probability."""
-    return float(np.quantile(values, level, method="weibull"))
+    """Return the value that one more draw stays below with this probability.
+
+    Weibull's: of n values the k-th is the quantile of k / (n + 1). Much of what `numpy.quantile`
+    does is for other cases.
+    """
+    last = len(values) - 1
+    place = min(max(level * (len(values) + 1) - 1, 0.0), float(last))
+    below = int(place)
+    above = min(below + 1, last)
+    parted = np.partition(values, (below, above))
+    low, high = float(parted[below]), float(parted[above])
+    return low + (place - below) * (high - low)
 
 
 def crossing(rising: Callable[[float], float], low: float, high: float, tolerance: float) -> float:

@@ -55,6 +55,8 @@ from calibrant.randomness import Generator
 KAPPA = 1.25
 # With fewer events the noise of a sample is too unlike that of the next to count on.
 _FEW_EVENTS = 15.0
+# An error so many times the greatest of a few draws under perfect calibration is no chance.
+_FAR, _FEW_DRAWS = 2.0, 100
 # Ends are found to this share of the standard deviation of the mean residual, or of smECE.
 _PRECISION = 2e-3
 
@@ -103,6 +105,9 @@ class Noise:
         """
         cells = view.cells
         sd = math.sqrt(cells.variance) / cells.total
+        if not cells.has_one_law and _is_far_from_calibrated(view, rng):
+            totals = cells.noise(n, rng)
+            return cls(totals, view.of_noise(totals), False, sd)
         totals = cells.calibrated_noise(n, rng)
         images = view.of_noise(totals)
         null = shifted_norms(view.shape, images, view.offset)
@@ -121,6 +126,12 @@ class Noise:
     def spread(self) -> FloatArray:
         """The standard deviation at each coordinate of the image."""
         return np.asarray(self.images.std(axis=0))
+
+
+def _is_far_from_calibrated(view: View, rng: Generator) -> bool:
+    """Tell whether perfect calibration is out of the question, so that few draws show it."""
+    images = view.of_noise(view.cells.calibrated_noise(_FEW_DRAWS, rng))
+    return view.value > _FAR * float(shifted_norms(view.shape, images, view.offset).max())
 
 
 def norm_interval(view: View, level: float, n_resamples: int, rng: Generator) -> Interval:

@@ -128,24 +128,25 @@ def walk_view(problem: Problem, shape: Shape, value: float, clusters: Clusters |
     p = scores(problem)
     n_steps = min(_MOST_STEPS, len(p))
     starts = np.unique(p[np.arange(n_steps) * len(p) // n_steps])
-    cells = Cells.gather(problem, _step_finder(starts), len(starts), clusters)
+    cells = Cells.gather(problem, step_finder(starts), len(starts), clusters)
     return View(value, cells, shape, lambda r, w: np.cumsum(r, axis=-1) / _total(w))
 
 
-def _step_finder(starts: FloatArray) -> CellOf:
+def step_finder(starts: FloatArray) -> CellOf:
     """Return what finds the last start at or below each score, or the first of all."""
-    first = np.searchsorted(starts, np.arange(_GRID + 1) / _GRID, side="right") - 1
+    grid = np.arange(_GRID + 1) / _GRID
+    first = np.maximum(np.searchsorted(starts, grid, side="right") - 1, 0)
     # From the start at or below a point of the grid, so many more may follow before the next.
     most = int(np.diff(first).max())
     if most > _MOST_LOOKS:
         return lambda p: np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
-    after = np.append(starts[1:], [np.inf, np.inf])
+    after = np.append(starts[1:], np.inf)
 
     def cell_of(p: FloatArray) -> Index:
         step = first.take((p * _GRID).astype(np.intp))
         for _ in range(most):
             step += p >= after.take(step)
-        return np.maximum(step, 0)
+        return step
 
     return cell_of
 
