@@ -42,8 +42,9 @@ def test_population_values(scenario):
 def test_the_whole_study_has_every_cell():
     (part,) = coverage.parts(False)
     repetitions = part.measure.keywords["repetitions"]
-    ours = [cell for cell in part.cells if cell[3] == "uniform"]
-    assert len(ours) == 9 * 5 * 6 * 2000 // repetitions
+    for method, measures in (("uniform", 6), ("percentile", 6), ("relplot", 1)):
+        own = [cell for cell in part.cells if cell[3] == method]
+        assert len(own) == 9 * 5 * measures * 2000 // repetitions
     assert len(set(part.cells)) == len(part.cells)
     assert {cell[2] for cell in part.cells if cell[3] == "relplot"} == {"smooth_ece"}
 
@@ -78,9 +79,23 @@ def test_blocks_of_several_files_are_pooled_once(tmp_path):
     assert (row.repetitions, row.covered, row.low_right, row.seconds) == (200, 190, 90, 3.0)
     assert row.width == pytest.approx((0.2 * 50 + 0.4 * 150) / 200)
     assert "| rare | 95.0 |" in done.page.read_text()
+    assert "covers 93% nowhere" in done.page.read_text()
     # A page made of pooled lines is the same page.
     again = coverage.gather([tmp_path / "coverage" / "pooled.csv"], out=tmp_path / "again")
     assert again.page.read_text() == done.page.read_text()
+
+
+def test_the_price_of_coverage(tmp_path):
+    rows = [
+        BLOCK,
+        replace(BLOCK, method="percentile", covered=47, width=0.1),
+        replace(BLOCK, n=200, width=0.9),
+        replace(BLOCK, n=200, method="percentile", covered=46, width=0.1),
+    ]
+    (tmp_path / "a.csv").write_bytes(to_csv(rows))
+    text = coverage.gather([tmp_path / "a.csv"], out=tmp_path).page.read_text()
+    assert "covers 93% or more in 1 cells" in text
+    assert "is 2.00 times its own in the middle cell" in text
 
 
 @pytest.mark.parametrize(("covered", "said"), [(186, "No coverage"), (150, "75.0% of 200 (-13.0)")])

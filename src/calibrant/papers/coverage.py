@@ -25,6 +25,7 @@ from typing import Any, Literal
 import numpy as np
 
 import calibrant as cb  # layers: papers are written with what users have
+from calibrant.arrays import FloatArray
 from calibrant.datasets import SCENARIOS, simulate
 from calibrant.papers._coverage_report import report
 from calibrant.papers._csv import read_csv
@@ -41,8 +42,9 @@ MEASURES: dict[str, tuple[str, dict[str, Any]]] = {
 }
 NAMES = tuple(name for name in SCENARIOS if name != "skewed")
 SIZES = (50, 200, 1000, 10_000, 100_000)
-# How many blocks of each kind of interval: 2000 repetitions of ours.
-BLOCKS = {"uniform": 40, "percentile": 10, "relplot": 10}
+METHODS = ("uniform", "percentile", "relplot")
+# Of 50 repetitions each.
+BLOCKS = 40
 LEVEL = 0.95
 # What floating-point sums of a population may lack.
 ROUNDING = 1e-9
@@ -83,12 +85,12 @@ def parts(quick: bool) -> list[Part]:
         return [Part("blocks", Block, cells, partial(measured, repetitions=60, n_resamples=100))]
     cells = [
         (scenario, n, measure, method, block)
-        for block in range(max(BLOCKS.values()))
+        for block in range(BLOCKS)
         for n in SIZES
         for scenario in NAMES
         for measure in MEASURES
-        for method in BLOCKS
-        if block < BLOCKS[method] and (method != "relplot" or measure == "smooth_ece")
+        for method in METHODS
+        if method != "relplot" or measure == "smooth_ece"
     ]
     return [Part("blocks", Block, cells, partial(measured, repetitions=50, n_resamples=300))]
 
@@ -114,24 +116,12 @@ def measured(
     n_resamples: int,
 ) -> Iterator[Block]:
     """Measure one block."""
-    name, options = MEASURES[measure]
     exact = truth(scenario, measure)
     start = time.perf_counter()
-    found = []
-    for repetition in range(repetitions):
-        # All measures see the same samples; scenarios and sizes do not share theirs.
-        rng = np.random.default_rng([NAMES.index(scenario), n, block, repetition])
-        drawn = simulate(scenario, n, rng=rng)
-        one = cb.estimate(
-            *(name, drawn.y_true, drawn.y_prob),
-            level=LEVEL,
-            method="uniform" if method == "uniform" else "percentile",
-            n_resamples=n_resamples,
-            rng=repetition,
-            **options,
-        )
-        found.append((one.low, one.high, one.bias_corrected, one.value))
-    low, high, centre, value = np.array(found).T
+    asked: Literal["uniform", "percentile"] = "uniform" if method == "uniform" else "percentile"
+    low, high, centre, value = estimates(
+        scenario, n, measure, asked, block, repetitions, n_resamples
+    )
     if method == "relplot":
         arm = np.maximum(high - value, value - low)
         low, high = value - arm, value + arm
@@ -146,6 +136,36 @@ def measured(
         high=float(np.median(high)),
         centre=float(np.median(centre)),
     )
+
+
+# The interval of relplot is made of the one before it.
+@lru_cache(1)
+def estimates(
+    scenario: str,
+    n: int,
+    measure: str,
+    method: Literal["uniform", "percentile"],
+    block: int,
+    repetitions: int,
+    n_resamples: int,
+) -> FloatArray:
+    """Return low, high, bias-corrected value and value of each sample of a block."""
+    name, options = MEASURES[measure]
+    found = []
+    for repetition in range(repetitions):
+        # All measures see the same samples; scenarios and sizes do not share theirs.
+        rng = np.random.default_rng([NAMES.index(scenario), n, block, repetition])
+        drawn = simulate(scenario, n, rng=rng)
+        one = cb.estimate(
+            *(name, drawn.y_true, drawn.y_prob),
+            level=LEVEL,
+            method=method,
+            n_resamples=n_resamples,
+            rng=repetition,
+            **options,
+        )
+        found.append((one.low, one.high, one.bias_corrected, one.value))
+    return np.array(found).T
 
 
 def gather(
