@@ -21,10 +21,10 @@ def always_compiled(monkeypatch):
     monkeypatch.setattr(passes, "_LEAST_SHARE", 100)
 
 
-def in_numpy(y, p, n_cells=50_400):
-    return sum(
-        cb.Sketch(n_cells).update(y[rows], p[rows]) for rows in (slice(0, 7), slice(7, None))
-    )
+def in_numpy(y, p, scale="probability"):
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(passes, "is_worth_while", lambda *_: False)
+        return cb.Sketch(scale=scale).update(y, p)
 
 
 def some_rows(kind, n=3000):
@@ -34,20 +34,26 @@ def some_rows(kind, n=3000):
         "hundredths": rng.integers(0, 101, n) / 100,
         "edges": np.concatenate((np.arange(n - 2) / 50_400, [0.0, 1.0])),
         "beside edges": np.nextafter(np.arange(1, n + 1) / 50_400, rng.integers(0, 2, n)),
+        "far out": np.append(rng.choice([0, 1e-300, 1e-9, 2e-9, 3e-9, 1 - 1e-9], n - 1), 1.0),
     }[kind]
     return rng.random(n) < p, p
 
 
-@pytest.mark.parametrize("kind", ["continuous", "hundredths", "edges", "beside edges"])
+@pytest.mark.usefixtures("always_compiled")
+@pytest.mark.parametrize("kind", ["continuous", "hundredths", "edges", "beside edges", "far out"])
 @pytest.mark.parametrize("p_dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("y_dtype", [bool, np.int8, np.uint8, np.int64, np.float32, np.float64])
-def test_same_as_numpy(kind, p_dtype, y_dtype, monkeypatch):
+@pytest.mark.parametrize(
+    ("scale", "y_dtype"),
+    [
+        *(("probability", dtype) for dtype in (bool, np.int8, np.uint8, np.int64, np.float32)),
+        ("probability", np.float64),
+        ("logit", bool),
+        ("logit", np.float64),
+    ],
+)
+def test_same_as_numpy(kind, p_dtype, y_dtype, scale, monkeypatch):
     y, p = some_rows(kind)
     y, p = y.astype(y_dtype), p.astype(p_dtype)
-    expected = in_numpy(y, p)
-    monkeypatch.setattr(deposit, "_LONG", 1)
-    monkeypatch.setattr(passes, "is_loaded", lambda: True)
-    monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
     counted = []
     count = passes.count
 
@@ -56,8 +62,9 @@ def test_same_as_numpy(kind, p_dtype, y_dtype, monkeypatch):
         return counted[-1]
 
     monkeypatch.setattr(passes, "count", counting)
-    assert cb.Sketch().update(y, p).allclose(expected)
-    assert counted[0] is not None
+    assert cb.Sketch(scale=scale).update(y, p).allclose(in_numpy(y, p, scale))
+    (found,) = counted
+    assert found is not None
 
 
 @pytest.mark.usefixtures("always_compiled")

@@ -32,6 +32,8 @@ NEAR_EDGE = 0.5 - 1e-8
 LANES = 4
 # Moments are kept up to this order.
 ORDER = 4
+# Cells for logits that are out of reach.
+N_OUTER = 4
 # How many numbers are kept side by side for a cell, and for a bin.
 _CELL, _BIN = 8, 4
 
@@ -72,22 +74,24 @@ def are_unit(column: AnyArray) -> bool:
     return all(_on_every_core(look, len(column), len(column) // _LEAST_SHARE_TO_LOOK))
 
 
-def count(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray | None:
+def count(p: AnyArray, y: AnyArray, n_cells: int, reach: float = 0.0) -> FloatArray | None:
     """Return counts, sums of d and of d^2, each by outcome and cell.
 
-    Return None where not every row is 0 or 1 with p in [0, 1].
+    Cells of scores; or of logits from -reach to reach, followed by those at 0, below, above and
+    at 1. Return None where not every row is 0 or 1 with p in [0, 1].
     """
     from calibrant.compiled import kernels
 
-    table, are_sound = _added_up(kernels.count, p, y, n_cells, n_cells * _CELL)
-    return table.reshape(n_cells, 2, 4).T[:3] if all(are_sound) else None
+    size = n_cells + (N_OUTER if reach else 0)
+    table, are_sound = _added_up(kernels.count, p, y, (n_cells, reach), size * _CELL)
+    return table.reshape(size, 2, 4).T[:3] if all(are_sound) else None
 
 
 def residual_moments(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray:
     """Return the sums of (y - p) d^q over each cell, one row a q = 0..ORDER."""
     from calibrant.compiled import kernels
 
-    table, _ = _added_up(kernels.gather, p, y, n_cells, n_cells * _CELL)
+    table, _ = _added_up(kernels.gather, p, y, (n_cells,), n_cells * _CELL)
     return np.ascontiguousarray(table.reshape(n_cells, _CELL).T[: ORDER + 1])
 
 
@@ -95,7 +99,7 @@ def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray:
     """Return for each bin k/B <= p < (k+1)/B its rows and its sums of p, y and y - p."""
     from calibrant.compiled import kernels
 
-    table, _ = _added_up(kernels.add_up, p, y, n_bins, LANES * n_bins * _BIN)
+    table, _ = _added_up(kernels.add_up, p, y, (n_bins,), LANES * n_bins * _BIN)
     return table[: n_bins * _BIN].reshape(n_bins, _BIN).T
 
 
@@ -118,13 +122,13 @@ def column_bin_sums(table: AnyArray, n_bins: int) -> tuple[FloatArray, FloatArra
 
 
 def _added_up(
-    kernel: Callable[..., Any], p: AnyArray, y: AnyArray, n_cells: int, size: int
+    kernel: Callable[..., Any], p: AnyArray, y: AnyArray, cells: tuple[Any, ...], size: int
 ) -> tuple[FloatArray, tuple[Any, ...]]:
     """Return the sum of all cores' tables of a size, and what the kernel said on each."""
 
     def run(rows: slice) -> tuple[FloatArray, Any]:
         table = np.zeros(size)
-        return table, kernel(p[rows], y[rows], n_cells, table)
+        return table, kernel(p[rows], y[rows], *cells, table)
 
     most = min(len(p) // _LEAST_SHARE, _MOST_SCRATCH // (8 * size))
     tables, said = zip(*_on_every_core(run, len(p), most), strict=True)

@@ -24,7 +24,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.binning import UniformBins
-from calibrant.compiled.passes import NEAR_EDGE
+from calibrant.compiled.passes import N_OUTER, NEAR_EDGE
 from calibrant.logits import logit, sigmoid
 
 Scale = Literal["probability", "logit"]
@@ -34,8 +34,7 @@ DEFAULT_CELLS = 50_400
 MOST_CELLS = 1 << 21
 LOGIT_REACH = 20.0
 # The outer cells of the logit scale, counted from the first after the inner ones.
-AT_ZERO, BELOW, ABOVE, AT_ONE = range(4)
-N_OUTER = 4
+AT_ZERO, BELOW, ABOVE, AT_ONE = range(N_OUTER)
 
 
 class Cells(Protocol):

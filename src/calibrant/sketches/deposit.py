@@ -11,7 +11,7 @@ from calibrant.arrays import AnyArray, FloatArray, IntArray, as_array
 from calibrant.compiled import passes
 from calibrant.problem import Index
 from calibrant.sample import Sample
-from calibrant.sketches.cells import Cells
+from calibrant.sketches.cells import LOGIT_REACH, Cells
 from calibrant.sketches.table import CellTable, Offsets
 
 # From so many rows on, it is faster to count them while they are checked, on trial.
@@ -51,12 +51,12 @@ def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets]
     is_plain = y.dtype.kind in "buif" and p.dtype.kind == "f" and y.shape == p.shape
     if not is_plain or p.ndim != 1 or len(p) < _LONG:
         return None
-    is_compiled = cells.scale == "probability" and passes.is_worth_while(p, y)
-    return (_count_compiled if is_compiled else _count)(cells, y, p)
+    return (_count_compiled if passes.is_worth_while(p, y) else _count)(cells, y, p)
 
 
 def _count_compiled(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
-    found = passes.count(p, y, cells.n_cells)
+    reach = LOGIT_REACH if cells.scale == "logit" else 0.0
+    found = passes.count(p, y, cells.n_cells, reach)
     if found is None:
         return None
     number, first, second = found

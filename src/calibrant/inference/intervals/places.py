@@ -12,10 +12,10 @@ from collections.abc import Callable, Iterator
 import numpy as np
 
 from calibrant.arrays import FloatArray
+from calibrant.compiled.passes import N_OUTER
 from calibrant.logits import logit
 from calibrant.problem import Index, Problem
 from calibrant.sketches.answers import OnLogits, OnProbabilities
-from calibrant.sketches.cells import N_OUTER
 from calibrant.sketches.state import Sketch
 
 CellOf = Callable[[FloatArray], Index]
