@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from importlib.util import find_spec
 
+import calibrant as cb
 from calibrant.compiled import passes
 
 
@@ -13,8 +14,7 @@ def load() -> bool:
     """Load what the extra `fast` compiles, and tell whether it is there."""
     if find_spec("numba") is None:
         return False
-    import calibrant.compiled.kernels  # noqa: F401
-
+    cb.load_compiled()
     return True
 
 

@@ -51,8 +51,6 @@ _PARABOLA = np.array((_BEND / 4 - [0, 0, 1, 1, 0, 0], [0, 0, -1, 1, 0, 0], _BEND
 _BEYOND = np.vander(np.arange(6.0, 9.0), 6, increasing=True) @ np.linalg.inv(
     np.vander(np.arange(6.0), increasing=True)
 )
-_VERTEX_STEPS = 3
-_ROUNDING = 1e-14
 _TINY = np.finfo(np.float64).tiny
 
 
@@ -120,7 +118,7 @@ def _mean(f: FloatArray, n_cells: int) -> tuple[float, float]:
     if len(near):
         cells = np.union1d(near, near + 1)
         cells = cells[negative[cells] == negative[cells + 1]]
-        more = _at_zeros(*_dips(f[_STENCIL + cells], _ROUNDING * size.max()))
+        more = _at_zeros(*_dips(f[_STENCIL + cells], passes.ROUNDING * size.max()))
         lacking, steepness = lacking + more[0], steepness + more[1]
     total = float(size.sum() - (size[0] + size[-1]) / 2) + lacking
     return total / n_cells, steepness * n_cells
@@ -159,7 +157,7 @@ def _dips(stencil: FloatArray, rounding: float) -> _Zeros:
     turns = np.abs(bend) > np.maximum(2 * np.abs(rise), rounding)
     stencil, bend = stencil[:, turns], bend[turns]
     v = np.zeros(len(bend))
-    for _ in range(_VERTEX_STEPS):
+    for _ in range(passes.VERTEX_STEPS):
         _, value, slope = _polynomials(stencil, v)
         v = np.clip(v - slope / bend, -0.5, 0.5)
     depth = -value / bend

@@ -23,8 +23,6 @@ _BITS_OF_ONE: dict[np.dtype[Any], Any] = {
     np.dtype(np.float64): np.float64(1).view(np.uint64),
     np.dtype(np.float32): np.float32(1).view(np.uint32),
 }
-# Enough for several cores to look at: one alone is no faster than numpy.
-_FOR_EVERY_CORE = 1 << 22
 # A softmax in float32 can end a few units in the last place above 1 (or, after 1 - p, below 0).
 _ROUNDING_EXCESS = 1e-5
 # Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
@@ -211,7 +209,7 @@ def are_unit(array: AnyArray) -> bool:
         return True
     if array.flags.c_contiguous:
         array = array.reshape(-1)
-    if array.size >= _FOR_EVERY_CORE and passes.is_worth_while(array):
+    if array.size >= passes.WORTH_LOOKING and passes.is_worth_while(array):
         return passes.are_unit(array)
     if array.dtype in _BITS_OF_ONE and array.flags.c_contiguous:
         one = _BITS_OF_ONE[array.dtype]

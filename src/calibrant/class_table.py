@@ -2,7 +2,7 @@
 
 Classes are visited one by one. Where uniform bins are all that a measure looks at, and compiled
 code is at hand, all classes are added up in one pass over the rows, in the order of memory;
-otherwise columns are copied a few at a time. Nothing of the size of the input is made.
+otherwise columns are copied a few at a time. Nothing as large as the input is made.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +24,8 @@ from calibrant.sample import BLOCK_ROWS, Sample
 # Columns are copied out in tiles of this shape, small enough to be turned within the cache.
 _TILE_COLUMNS, _TILE_ROWS = 32, 1024
 _WHOLE = np.ones(1)
+# How many numbers of bins to keep the sums of classes for.
+_MOST_KEPT = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,9 +114,9 @@ class ClassTable:
 
     def _each_class(self) -> Iterator[Sample]:
         # What is found for one class serves the next ones.
-        tile, bin_sums = lru_cache(1)(self._tile), lru_cache(1)(self._bin_sums)
+        tile, sums = lru_cache(1)(self._tile), _SumsOfClasses(self)
         for column in range(self.n_classes):
-            yield ClassSample(self, column, tile, bin_sums)
+            yield ClassSample(self, column, tile, sums)
 
     def _tile(self, start: int) -> AnyArray:
         """Return a few columns, each in one piece."""
@@ -124,16 +127,14 @@ class ClassTable:
             columns[:, rows] = wide[rows].T
         return columns
 
-    def _bin_sums(self, bins: UniformBins) -> FloatArray | None:
-        """Return the rows of every class and bin and their sums of p, y and y - p.
+    def bin_sums(self, n_bins: int) -> FloatArray:
+        """Return the rows of every class and bin and their sums of p, y and y - p, in one pass.
 
-        None where one pass over the table does not give them.
+        Shape (classes, 4, bins); of rows that count once each and have one class.
         """
-        if self.w is not None or self.is_soft or not passes.suit_table(self.prob):
-            return None
-        rows, pred = passes.column_bin_sums(self.prob, bins.n_bins)
+        rows, pred = passes.column_bin_sums(self.prob, n_bins)
         p_true = np.asarray(_pick(self.prob, self.outcome), dtype=np.float64)
-        place = self.outcome * bins.n_bins + bins.index(p_true)
+        place = self.outcome * n_bins + UniformBins.of(n_bins).index(p_true)
         true = np.bincount(place, minlength=rows.size).reshape(rows.shape)
         return np.stack((rows, pred, true, true - pred), axis=1)
 
@@ -145,24 +146,51 @@ class ClassTable:
         return _pick(self.outcome, predicted) if self.is_soft else self.outcome == predicted
 
 
+class _SumsOfClasses:
+    """Sums over uniform bins of all classes of a table, kept for the next class."""
+
+    def __init__(self, table: ClassTable) -> None:
+        self._table = table
+        self._known: dict[int, FloatArray] = {}
+
+    def of(self, column: int, n_bins: int) -> FloatArray | None:
+        """Return those of one class, or None where a pass over the table is not worth while."""
+        if n_bins not in self._known and self._are_worth_while(n_bins):
+            self._known[n_bins] = self._table.bin_sums(n_bins)
+        sums = self._known.get(n_bins)
+        return None if sums is None else sums[column]
+
+    def _are_worth_while(self, n_bins: int) -> bool:
+        table = self._table
+        # Where each class has a number of bins of its own, so would it have a pass.
+        return (
+            len(self._known) < _MOST_KEPT
+            and table.w is None
+            and not table.is_soft
+            and passes.is_table_worth_while(table.prob, 4 * table.n_classes * n_bins)
+        )
+
+
 class ClassSample(Sample):
     """The problem "is it this class?", whose column is copied once its rows are looked at."""
 
     _table: ClassTable
     _column: int
     _tile: Callable[[int], AnyArray]
-    _bin_sums: Callable[[UniformBins], FloatArray | None]
+    _sums: _SumsOfClasses
 
     def __init__(
         self,
         table: ClassTable,
         column: int,
         tile: Callable[[int], AnyArray],
-        bin_sums: Callable[[UniformBins], FloatArray | None],
+        sums: _SumsOfClasses,
     ) -> None:
-        self.__dict__.update(
-            w=table.w, _table=table, _column=column, _tile=tile, _bin_sums=bin_sums
-        )
+        self.__dict__.update(w=table.w, _table=table, _column=column, _tile=tile, _sums=sums)
+
+    def __reduce__(self) -> tuple[type[Sample], tuple[Any, ...]]:
+        """Leave for another process as the rows alone."""
+        return Sample, (self.y, self.p, self.w, self.lowest)
 
     @cached_property
     def p(self) -> AnyArray:
@@ -182,8 +210,8 @@ class ClassSample(Sample):
         return len(self._table.prob)
 
     def _uniform_sums(self, bins: UniformBins) -> FloatArray | None:
-        sums = self._bin_sums(bins)
-        return super()._uniform_sums(bins) if sums is None else sums[self._column]
+        sums = self._sums.of(self._column, bins.n_bins)
+        return super()._uniform_sums(bins) if sums is None else sums
 
 
 def _pick(table: AnyArray, column: Index) -> AnyArray:

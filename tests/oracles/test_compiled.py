@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 import sys
 
 import numpy as np
@@ -9,8 +10,10 @@ import pytest
 
 import calibrant as cb
 from calibrant import absolute, checks
-from calibrant.compiled import passes
-from calibrant.errors import CalibrantError
+from calibrant.class_table import ClassTable
+from calibrant.compiled import loading, passes
+from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.sample import Sample
 
 pytest.importorskip("numba")
 
@@ -22,9 +25,10 @@ def compiled(monkeypatch):
     """Take the compiled passes for any number of rows, in several stretches."""
     monkeypatch.setattr(passes, "is_loaded", lambda: True)
     monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
+    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
     monkeypatch.setattr(passes, "_LEAST_SHARE", 1000)
     monkeypatch.setattr(passes, "_LEAST_SHARE_TO_LOOK", 1000)
-    monkeypatch.setattr(checks, "_FOR_EVERY_CORE", 1)
+    monkeypatch.setattr(passes, "WORTH_LOOKING", 1)
 
 
 def in_numpy(measure, *rows, **options):
@@ -82,19 +86,55 @@ def test_tables_of_classes(n_classes, kind, dtype):
         assert cb.ece(y, p, **options) == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.usefixtures("compiled")
-def test_tables_of_classes_are_passed_once(monkeypatch):
-    y, p = some_classes("continuous", 7)
-    calls = []
-    passed = passes.column_bin_sums
+@pytest.fixture
+def passed(monkeypatch):
+    """List the numbers of bins of all passes over tables."""
+    found = []
+    sums = passes.column_bin_sums
 
-    def counting(*table):
-        calls.append(table)
-        return passed(*table)
+    def counting(table, n_bins):
+        found.append(n_bins)
+        return sums(table, n_bins)
 
     monkeypatch.setattr(passes, "column_bin_sums", counting)
+    return found
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("n_bins", [1, 40, 60, 2000, "sweep", "cv"])
+def test_there_are_few_passes_over_a_table(n_bins, passed):
+    y, p = some_classes("continuous", 9)
+    found = cb.ece(y, p, multiclass="classwise", n_bins=n_bins)
+    expected = in_numpy(cb.ece, y, p, multiclass="classwise", n_bins=n_bins)
+    assert found == pytest.approx(expected, abs=1e-12)
+    # Beyond a few bins a row the sums would be as large as the table.
+    most = {1: 1, 40: 1, 60: 1, 2000: 0}.get(n_bins, 2)
+    assert len(passed) <= most
+    assert len(set(passed)) == len(passed)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_an_assessment_passes_over_a_table_once_for_each_number_of_bins(passed):
+    y, p = some_classes("continuous", 9)
+    cb.assess(y, p, n_resamples=100, rng=0)
+    assert len(set(passed)) == len(passed)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_class_can_be_sent_elsewhere():
+    y, p = some_classes("continuous", 3)
+    for column, one in enumerate(ClassTable(p, y).classwise().problems()):
+        sent = pickle.loads(pickle.dumps(one))
+        assert type(sent) is Sample
+        assert sent.p.tolist() == p[:, column].tolist()
+        assert sent.y.tolist() == (y == column).tolist()
+
+
+@pytest.mark.usefixtures("compiled")
+def test_tables_of_classes_are_passed_once(passed):
+    y, p = some_classes("continuous", 7)
     cb.ece(y, p, multiclass="classwise")
-    assert len(calls) == 1
+    assert len(passed) == 1
     w = np.linspace(1, 2, len(y))
     for given, options in (
         (p, {"sample_weight": w}),
@@ -108,7 +148,7 @@ def test_tables_of_classes_are_passed_once(monkeypatch):
     soft = np.roll(p, 1, axis=0)
     expected = in_numpy(cb.ece, soft, p, multiclass="classwise")
     assert cb.ece(soft, p, multiclass="classwise") == pytest.approx(expected, abs=1e-12)
-    assert len(calls) == 1
+    assert len(passed) == 1
 
 
 @pytest.mark.usefixtures("compiled")
@@ -173,7 +213,7 @@ def test_whole_numbers_outside():
 def test_small_data_never_load_numba(monkeypatch):
     p = np.random.default_rng(3).random(1 << 16)
     y = p > 0.5
-    monkeypatch.delitem(sys.modules, "calibrant.compiled.kernels", raising=False)
+    monkeypatch.setattr(passes, "is_loaded", lambda: False)
     assert passes.is_worth_while(p, y)
     assert not passes.is_worth_while(p[:3000], y[:3000])
     assert not passes.is_worth_while(p.astype(np.float16), y)
@@ -182,12 +222,36 @@ def test_small_data_never_load_numba(monkeypatch):
     assert not passes.is_worth_while(p, y)
 
 
-def test_small_data_use_what_is_loaded():
-    from calibrant.compiled import kernels  # noqa: F401
-
+def test_small_data_use_what_is_loaded_if_it_was_compiled_for_them():
+    cb.load_compiled()
     p = np.random.default_rng(3).random(1000)
-    assert passes.is_worth_while(p, p > 0.5)
-    assert not passes.is_worth_while(p[:100], p[:100] > 0.5)
+    y = p > 0.5
+    assert passes.is_loaded()
+    assert passes.is_worth_while(p, y)
+    assert passes.is_worth_while(p, y.astype(np.int64))
+    assert not passes.is_worth_while(p[:100], y[:100])
+    assert not passes.is_worth_while(p[::2], y[::2])
+    assert not passes.is_worth_while(p.astype(np.float32), y)
+    for measure in (cb.ece, cb.smooth_ece):
+        assert measure(y, p) == pytest.approx(in_numpy(measure, y, p), abs=1e-12)
+
+
+def test_without_numba_there_is_nothing_to_load(monkeypatch):
+    monkeypatch.setattr(loading, "find_spec", lambda _: None)
+    with pytest.raises(MissingDependencyError, match="fast"):
+        cb.load_compiled()
+
+
+def test_compiled_code_writes_nowhere_else():
+    from calibrant.compiled import kernels
+
+    for kernel, size in ((kernels.gather, 8), (kernels.add_up, passes.LANES * 4)):
+        for bad in (np.nan, np.inf, -np.inf, -1e-17, 1.01, -5.0, 1e300):
+            # In the middle of numbers that nothing may touch.
+            whole = np.full(300 + 15 * size, 7.0)
+            kernel(np.full(9, bad), np.zeros(9), 15, whole[100 : 100 + 15 * size])
+            assert np.all(whole[:100] == 7)
+            assert np.all(whole[100 + 15 * size :] == 7)
 
 
 def test_nowhere_to_keep_compiled_code(monkeypatch):

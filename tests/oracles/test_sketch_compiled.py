@@ -18,6 +18,7 @@ def always_compiled(monkeypatch):
     monkeypatch.setattr(deposit, "_LONG", 1)
     monkeypatch.setattr(passes, "is_loaded", lambda: True)
     monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
+    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
     monkeypatch.setattr(passes, "_LEAST_SHARE", 100)
 
 

@@ -10,10 +10,13 @@ from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals import uniform
+from calibrant.inference.intervals.measured import view_of
 from calibrant.measures.binned import ece, mce
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
+from calibrant.measures.named import read_measure
 from calibrant.measures.smooth import smooth_ece
+from calibrant.sample import Sample
 from calibrant.sketches.state import Sketch
 
 MEASURES = [
@@ -366,13 +369,27 @@ def test_result():
     assert "95% interval" in repr(found)
 
 
+@pytest.mark.parametrize("n_events", [1, 11])
+def test_an_outcome_as_rare_as_allowed_refutes_nothing(n_events):
+    # Of 60 rows with p = 0.1 as many events as this, or farther from 6, have a chance of 0.048,
+    # and farther ones of 0.0132: the 97.5 % quantile of the error is this very number.
+    sample = Sample(np.arange(60) < n_events, np.full(60, 0.1))
+    error = read_measure("ece", {})
+    view = view_of(error, sample, error(sample))
+    noise = uniform.Noise.around(view, 0.025, 4000, np.random.default_rng(0))
+    assert noise.calibrated
+
+
 @pytest.mark.parametrize("measure", ["smooth_ece", "ece", "ecce_r", "logit_smoothed_ece"])
 def test_what_few_draws_show_many_would_show_too(measure, monkeypatch):
-    drawn = simulate("overconfident", 3000, rng=1)
-    soon = estimate(measure, drawn.y_true, drawn.y_prob, n_resamples=4000, rng=0)
+    rng = np.random.default_rng(1)
+    p = rng.random(3000)
+    y = rng.random(3000) < 0.5 + 0.4 * (p - 0.5)
+    soon = estimate(measure, y, p, n_resamples=4000, rng=0)
     assert soon.low > 0
     monkeypatch.setattr(uniform, "_FAR", np.inf)
-    late = estimate(measure, drawn.y_true, drawn.y_prob, n_resamples=4000, rng=0)
+    late = estimate(measure, y, p, n_resamples=4000, rng=0)
+    assert soon.low != late.low  # not drawn alike
     # Two sets of 4000 draws: their quantiles of 2.5 % differ by a few percent of a width.
     width = late.high - late.low
     assert [soon.low, soon.high] == pytest.approx([late.low, late.high], abs=0.08 * width)

@@ -1,1 +1,1 @@
-"""Passes over long columns, compiled by numba where it is installed."""
+"""Passes over columns and tables, compiled by numba where it is installed."""

@@ -2,7 +2,9 @@
 
 A stretch of rows at a time: what is the same for all rows is done in one loop that the processor
 does several rows at a time, and what differs in a loop of its own. Scores are known to lie in
-[0, 1], but where a loop says that it looks.
+[0, 1], but where a loop says that it looks; others would be counted in a wrong cell.
+
+Numba keeps compiled code on disk until this file changes: constants of `passes` are compiled in.
 """
 
 from __future__ import annotations
@@ -128,27 +130,28 @@ def add_up_columns(p: Any, n_columns: int, n_bins: int, sums: Any) -> None:
 @compiled
 def _locate(p: Any, n_cells: Any, cells: Any, offsets: Any) -> None:
     """Write down the cell of each row, k/N <= p < (k+1)/N, and its offset from the centre."""
-    on_edge: Any = False
+    last, on_edge = np.uint32(n_cells - 1), np.False_
     for i in range(len(p)):
         x = np.float64(p[i]) * n_cells
         k = np.int32(x)
         offset = x - np.float64(k) - 0.5
         on_edge |= abs(offset) > NEAR_EDGE
-        cells[i] = np.uint32(k)
+        # Whatever p is, nothing is written beyond the last cell.
+        cells[i] = min(np.uint32(k), last)
         offsets[i] = offset
     if not on_edge:
         return
     for i in range(len(p)):
         if abs(offsets[i]) > NEAR_EDGE:
-            x, k = np.float64(p[i]), np.int32(cells[i])
+            score, cell = np.float64(p[i]), int(cells[i])
             # So near to an edge the product may be on its wrong side.
-            if x < k / n_cells:
-                k -= 1
-            elif x >= (k + 1) / n_cells:
-                k += 1
-            k = min(k, n_cells - 1)
-            cells[i] = np.uint32(k)
-            offsets[i] = x * n_cells - k - 0.5
+            if score < cell / n_cells:
+                cell -= 1
+            elif score >= (cell + 1) / n_cells:
+                cell += 1
+            cell = min(max(cell, 0), n_cells - 1)
+            cells[i] = np.uint32(cell)
+            offsets[i] = score * n_cells - cell - 0.5
 
 
 @compiled

@@ -17,12 +17,16 @@ from calibrant.arrays import AnyArray, FloatArray
 
 _Result = TypeVar("_Result")
 
-# Below this many rows passes in numpy are as fast; or are faster than loading compiled code where
-# numba is loaded already, or where it is not.
+# What columns of few rows must hold.
+USUAL = tuple(np.dtype(kind) for kind in (np.float64, np.int64, np.bool_))
+# From so many rows on compiled code is faster: once it is loaded, or loading included where numba
+# is loaded already, or not.
 _WORTH_CALLING = 1 << 9
 _WORTH_LOADING, _WORTH_LOADING_NUMBA = 1 << 15, 1 << 23
 # Enough rows to be worth a core of their own; more, where memory is slower than the core.
 _LEAST_SHARE, _LEAST_SHARE_TO_LOOK = 1 << 18, 1 << 21
+# Numbers enough for two cores to look at: one alone is no faster than numpy.
+WORTH_LOOKING = 2 * _LEAST_SHARE_TO_LOOK
 # Bytes for the tables of all cores.
 _MOST_SCRATCH = 1 << 26
 # p * N is rounded once: offsets this near to a half are looked at again.
@@ -32,6 +36,8 @@ NEAR_EDGE = 0.5 - 1e-8
 LANES = 4
 # Moments are kept up to this order.
 ORDER = 4
+# How often to look for where f turns, and bends that rounding makes of f = 1.
+VERTEX_STEPS, ROUNDING = 3, 1e-14
 # Cells for logits that are out of reach.
 N_OUTER = 4
 # How many numbers are kept side by side for a cell, and for a bin.
@@ -39,8 +45,8 @@ _CELL, _BIN = 8, 4
 
 
 def is_loaded() -> bool:
-    """Tell whether compiled code has been loaded, so that a call costs no more than its work."""
-    return "calibrant.compiled.kernels" in sys.modules
+    """Tell whether everything has been compiled for short columns, by `load_compiled`."""
+    return "calibrant.compiled.zeros" in sys.modules
 
 
 def is_worth_while(*columns: AnyArray) -> bool:
@@ -48,10 +54,10 @@ def is_worth_while(*columns: AnyArray) -> bool:
     n_rows = len(columns[0])
     if n_rows < _WORTH_CALLING or not all(_is_plain(column) for column in columns):
         return False
-    if is_loaded():
-        return True
-    least = _WORTH_LOADING if "numba" in sys.modules else _WORTH_LOADING_NUMBA
-    return n_rows >= least and find_spec("numba") is not None
+    if n_rows < _WORTH_LOADING:
+        return is_loaded() and all(_is_usual(column) for column in columns)
+    is_here = "numba" in sys.modules
+    return is_here or (n_rows >= _WORTH_LOADING_NUMBA and find_spec("numba") is not None)
 
 
 def _is_plain(column: AnyArray) -> bool:
@@ -59,9 +65,20 @@ def _is_plain(column: AnyArray) -> bool:
     return column.ndim == 1 and column.dtype.isnative and column.dtype.char in "?bBhHiIlLqQfd"
 
 
-def suit_table(table: AnyArray) -> bool:
-    """Tell whether compiled passes over this table of columns are worth while."""
-    return table.flags.c_contiguous and is_worth_while(table.reshape(-1))
+def _is_usual(column: AnyArray) -> bool:
+    """Tell whether a column is of a kind that code has been compiled for beforehand."""
+    flags = column.flags
+    return flags.c_contiguous and flags.writeable and column.dtype in USUAL
+
+
+def is_table_worth_while(table: AnyArray, n_numbers: int) -> bool:
+    """Tell the same of a table of columns, a pass over which makes so many numbers."""
+    return (
+        8 * n_numbers <= _MOST_SCRATCH
+        and n_numbers <= table.size
+        and table.flags.c_contiguous
+        and is_worth_while(table.reshape(-1))
+    )
 
 
 def are_unit(column: AnyArray) -> bool:
@@ -148,7 +165,9 @@ def _on_every_core(work: Callable[[slice], _Result], n_rows: int, most: int) -> 
 
     n = min(get_num_threads(), most)
     stretches = [slice(n_rows * i // n, n_rows * (i + 1) // n) for i in range(n)]
-    with ThreadPoolExecutor(max(n - 1, 1)) as pool:
+    if n == 1:
+        return [work(stretches[0])]
+    with ThreadPoolExecutor(n - 1) as pool:
         others = pool.map(work, stretches[1:])
         # One stretch is done right here: starting a thread takes its time.
         return [work(stretches[0]), *others]

@@ -11,9 +11,8 @@ from typing import Any
 import numpy as np
 
 from calibrant.compiled.kernels import compiled
+from calibrant.compiled.passes import ROUNDING, VERTEX_STEPS
 
-_VERTEX_STEPS = 3
-_ROUNDING = 1e-14
 _TINY = float(np.finfo(np.float64).tiny)
 
 
@@ -41,7 +40,7 @@ def even_mean(f: Any, series: Any, parabola: Any) -> tuple[float, float]:
             if crosses:
                 lacking, slope = _at_crossing(six, series, parabola)
             else:
-                lacking, slope = _at_dip(six, series, parabola, _ROUNDING * most)
+                lacking, slope = _at_dip(six, series, parabola, ROUNDING * most)
             total += lacking
             steepness += slope
         was_near = is_near
@@ -55,8 +54,7 @@ def _at_crossing(six: Any, series: Any, parabola: Any) -> tuple[float, float]:
     c, b = sign * _dot(parabola, 0, six), sign * _dot(parabola, 1, six)
     a = sign * _dot(parabola, 2, six)
     v = c / (b + math.sqrt(abs(b * b + a * c)))
-    lacking, slope = _at_zero(six, sign, min(max(v, -0.5), 0.5), series)
-    return lacking, slope
+    return _at_zero(six, sign, min(max(v, -0.5), 0.5), series)  # type: ignore[no-any-return]
 
 
 @compiled
@@ -66,7 +64,7 @@ def _at_dip(six: Any, series: Any, parabola: Any, rounding: float) -> tuple[floa
     if abs(bend) <= max(2 * abs(rise), rounding):
         return 0.0, 0.0
     v, value = 0.0, 0.0
-    for _ in range(_VERTEX_STEPS):
+    for _ in range(VERTEX_STEPS):
         value, slope = _polynomial(series, 7, six, v), _polynomial(series, 14, six, v)
         v = min(max(v - slope / bend, -0.5), 0.5)
     depth = -value / bend

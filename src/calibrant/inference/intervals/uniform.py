@@ -55,8 +55,12 @@ from calibrant.randomness import Generator
 KAPPA = 1.25
 # With fewer events the noise of a sample is too unlike that of the next to count on.
 _FEW_EVENTS = 15.0
-# An error so many times the greatest of a few draws under perfect calibration is no chance.
-_FAR, _FEW_DRAWS = 2.0, 100
+# An error so many times the greatest of few draws under perfect calibration refutes it. As many
+# draws as this over a tail a: an error that all draws would not refute exceeds the greatest of m
+# with probability a exp(-k) / k at most, k = m a, whatever the law; here 3% of a.
+_FAR, _DRAWS_PER_TAIL = 2.0, 2.5
+# Norms of one outcome or another may be equal, but for rounding.
+_TIE = 1e-9
 # Ends are found to this share of the standard deviation of the mean residual, or of smECE.
 _PRECISION = 2e-3
 
@@ -105,13 +109,14 @@ class Noise:
         """
         cells = view.cells
         sd = math.sqrt(cells.variance) / cells.total
-        if not cells.has_one_law and _is_far_from_calibrated(view, rng):
+        few = math.ceil(_DRAWS_PER_TAIL / tail)
+        if few < n and not cells.has_one_law and _is_far_from_calibrated(view, few, rng):
             totals = cells.noise(n, rng)
             return cls(totals, view.of_noise(totals), False, sd)
         totals = cells.calibrated_noise(n, rng)
         images = view.of_noise(totals)
         null = shifted_norms(view.shape, images, view.offset)
-        calibrated = view.value <= quantile(null, 1 - tail)
+        calibrated = view.value <= quantile(null, 1 - tail) + _TIE * sd
         if cells.has_one_law:
             return cls(totals, images, calibrated, sd)
         expected = float(cells.calibrated_variance.sum())
@@ -128,9 +133,9 @@ class Noise:
         return np.asarray(self.images.std(axis=0))
 
 
-def _is_far_from_calibrated(view: View, rng: Generator) -> bool:
-    """Tell whether perfect calibration is out of the question, so that few draws show it."""
-    images = view.of_noise(view.cells.calibrated_noise(_FEW_DRAWS, rng))
+def _is_far_from_calibrated(view: View, n: int, rng: Generator) -> bool:
+    """Tell whether perfect calibration is so far out of the question that few draws show it."""
+    images = view.of_noise(view.cells.calibrated_noise(n, rng))
     return view.value > _FAR * float(shifted_norms(view.shape, images, view.offset).max())
 
 
