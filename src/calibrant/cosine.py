@@ -155,7 +155,7 @@ def _folded(moments: FloatArray) -> FloatArray:
     parts, half a cell aside, and the sine sums of odd ones as its imaginary parts. Without it 2N
     numbers would have to be transformed, half of them zeros.
     """
-    folded = np.empty_like(moments)
+    folded = np.empty(moments.shape)
     middle = (moments.shape[-1] + 1) // 2
     folded[..., :middle] = moments[..., ::2]
     folded[..., middle:] = moments[..., 1::2][..., ::-1]

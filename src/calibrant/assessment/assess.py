@@ -13,7 +13,7 @@ import numpy as np
 from calibrant import checks
 from calibrant._version import __version__
 from calibrant.assessment.classes import ClassRow, class_rows
-from calibrant.assessment.notes import data_notes, effective_rows, is_refuted
+from calibrant.assessment.notes import Certain, data_notes, effective_rows
 from calibrant.assessment.result import Assessment, Settings
 from calibrant.assessment.summary import Summary, main_stretch
 from calibrant.assessment.verdict import Findings
@@ -154,7 +154,7 @@ class Assessor:
 
     def assessment(self, classes: tuple[ClassRow, ...]) -> Assessment:
         """Return the whole picture."""
-        problem, walk = self.problem, self.walk
+        problem, walk, certain = self.problem, self.walk, Certain.of(self.rows)
         summary = Summary.of(problem, self.settings.level)
         estimates, test = tuple(self.estimates()), self.test()
         by_name = {one.measure: one for one in estimates}
@@ -169,7 +169,7 @@ class Assessor:
             n=problem.n,
             rows=effective_rows(problem),
             is_confidence=self.settings.problem == "confidence",
-            is_refuted=is_refuted(self.rows),
+            is_refuted=certain.contradicted > 0,
         )
         return Assessment(
             verdict=findings.verdict(),
@@ -187,7 +187,7 @@ class Assessor:
             bins=table_of(problem, binning),
             masses=point_masses(problem),
             classes=classes,
-            notes=(*data_notes(problem, self.rows), *self._left_out()),
+            notes=(*data_notes(problem, certain), *self._left_out()),
             settings=self.settings,
         )
 

@@ -13,7 +13,7 @@ import numpy as np
 from calibrant import checks
 from calibrant.assessment.group_labels import read_groups
 from calibrant.assessment.group_result import GroupRow, GroupTable
-from calibrant.assessment.notes import effective_rows, is_refuted
+from calibrant.assessment.notes import Certain, effective_rows
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import check_level, estimated
@@ -202,7 +202,7 @@ def _is_small(problem: Problem, mean_prediction: float) -> bool:
 
 def _note(problem: Problem, walk: Walk) -> str:
     notes = []
-    if is_refuted(problem):
+    if Certain.of(problem).contradicted:
         notes.append("a prediction of 0 or 1 was wrong")
     if problem.is_soft:
         notes.append("soft labels: no test")

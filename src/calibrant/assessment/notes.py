@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -15,7 +16,25 @@ _FEW_EVENTS = 15
 _FEW_SCORES = 20
 
 
-def data_notes(problem: Problem, rows: Problem) -> Iterator[str]:
+class Certain(NamedTuple):
+    """How many predictions are 0 or 1, and how many of them are contradicted by the outcome."""
+
+    n: int
+    contradicted: int
+
+    @classmethod
+    def of(cls, rows: Problem) -> Certain:
+        """Count them; a sketch does not know: its outer cells hold nearly certain ones, too."""
+        n = contradicted = 0
+        if isinstance(rows, Sample):
+            for p, y, _ in rows.blocks():
+                (ends,) = np.nonzero((p == 0) | (p == 1))
+                n += len(ends)
+                contradicted += int(np.count_nonzero(y[ends] != p[ends]))
+        return cls(n, contradicted)
+
+
+def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
     """Yield what is unusual about the rows, or about them pooled in a sketch."""
     steps = problem.steps
     if problem.n < _FEW_ROWS:
@@ -23,7 +42,11 @@ def data_notes(problem: Problem, rows: Problem) -> Iterator[str]:
     yield from _rarities(steps)
     if len(steps.score) < _FEW_SCORES:
         yield f"Scores take {_count(len(steps.score), 'distinct value')}."
-    yield from _certainties(rows)
+    if certain.n:
+        yield (
+            f"{_count(certain.n, 'prediction')} of exactly 0 or 1, and "
+            f"{certain.contradicted or 'none'} of them contradicted by the outcome."
+        )
     if not problem.is_exact:
         yield "Made from a sketch: rows of nearly equal score were pooled."
     if problem.is_soft:
@@ -38,12 +61,6 @@ def effective_rows(problem: Problem) -> float:
     return problem.weight**2 / float(problem.steps.weight_squared.sum())
 
 
-def is_refuted(problem: Problem) -> bool:
-    """Tell whether a prediction of 0 came true, or one of 1 did not."""
-    contradicted, _ = _certain(problem)
-    return contradicted > 0
-
-
 def _rarities(steps: Atoms) -> Iterator[str]:
     n = float(steps.rows.sum())
     ones = n * float(steps.true.sum() / steps.weight.sum())
@@ -52,29 +69,6 @@ def _rarities(steps: Atoms) -> Iterator[str]:
             yield f"Every outcome is {1 - outcome}."
         elif rows < _FEW_EVENTS and n >= _FEW_ROWS:
             yield f"Outcome {outcome} is rare: about {_count(round(rows), 'row')} have it."
-
-
-def _certainties(rows: Problem) -> Iterator[str]:
-    contradicted, certain = _certain(rows)
-    if certain:
-        yield (
-            f"{_count(certain, 'prediction')} of exactly 0 or 1, and "
-            f"{contradicted or 'none'} of them contradicted by the outcome."
-        )
-
-
-def _certain(rows: Problem) -> tuple[int, int]:
-    """Return how many predictions of 0 or 1 were contradicted, and how many there are.
-
-    A sketch does not know: its outer cells hold predictions of nearly 0 and nearly 1, too.
-    """
-    contradicted = certain = 0
-    if isinstance(rows, Sample):
-        for p, y, _ in rows.blocks():
-            ends = (p == 0) | (p == 1)
-            certain += int(np.count_nonzero(ends))
-            contradicted += int(np.count_nonzero(ends & (y != p)))
-    return contradicted, certain
 
 
 def _count(n: int, noun: str) -> str:

@@ -109,7 +109,7 @@ def residual_moments(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray:
     from calibrant.compiled import kernels
 
     table, _ = _added_up(kernels.gather, p, y, (n_cells,), n_cells * _CELL)
-    return np.ascontiguousarray(table.reshape(n_cells, _CELL).T[: ORDER + 1])
+    return table.reshape(n_cells, _CELL).T[: ORDER + 1]
 
 
 def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray:
