@@ -405,3 +405,11 @@ def test_the_least_data_there_can_be(y_true, y_prob, method):
     ax = reliability(y_true, y_prob, method=method, **options)
     ax.figure.draw_without_rendering()
     assert ax.collections
+
+
+@pytest.mark.parametrize(
+    "limits", [(2, 3), (0.5, 0.2), (0.3, 0.3), (-1, 0.5), (0, np.nan), "ab", 1]
+)
+def test_limits_hold_scores(limits):
+    with pytest.raises(cb.CalibrantError, match=r"limits must be two scores"):
+        reliability(*FLARES, limits=limits)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -16,7 +16,7 @@ from calibrant.errors import CalibrantError
 from calibrant.plot.diagram import Mask, Window
 from calibrant.plot.style import open_frame
 
-__all__ = ["Frame", "Margin", "check_margin"]
+__all__ = ["Frame", "Margin", "check_limits", "check_margin"]
 
 # What is shown beside the diagram: nothing, outcomes below, or recalibrated scores as well.
 Margin = bool | Literal["both"]
@@ -109,6 +109,16 @@ def check_margin(margin: object) -> None:
     """Refuse what is no margin."""
     if margin not in (True, False, "both"):
         raise CalibrantError(f"margin must be True, False or 'both'; got {margin!r}")
+
+
+def check_limits(limits: Any) -> None:
+    """Refuse what is no stretch of scores."""
+    try:
+        low, high = (float(limit) for limit in limits)
+    except (TypeError, ValueError):
+        low = high = 0.0
+    if not 0 <= low < high <= 1:
+        raise CalibrantError(f"limits must be two scores 0 <= low < high <= 1; got {limits!r}")
 
 
 def _ticks(low: float, high: float) -> FloatArray:

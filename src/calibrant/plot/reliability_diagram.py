@@ -14,7 +14,7 @@ from calibrant.plot import marks
 from calibrant.plot.canvas import axes_or_new
 from calibrant.plot.corners import Above, Beside, Corner, Path, above_diagonal
 from calibrant.plot.diagram import Diagram, Window, gather
-from calibrant.plot.frame import Frame, Margin, check_margin
+from calibrant.plot.frame import Frame, Margin, check_limits, check_margin
 from calibrant.plot.margin import draw_margin
 from calibrant.plot.models import read_models
 from calibrant.plot.overlay import drawn_before, drawn_together
@@ -132,8 +132,10 @@ class View:
     inside: bool = False
 
     def check(self, diagrams: list[Diagram]) -> None:
-        """Refuse a margin that these diagrams cannot have."""
+        """Refuse limits that hold no scores, and a margin that these diagrams cannot have."""
         check_margin(self.margin)
+        if self.limits is not None:
+            check_limits(self.limits)
         if self.margin == "both":
             check_side(diagrams, deviation=self._of_deviations(diagrams))
 

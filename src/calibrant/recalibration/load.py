@@ -66,8 +66,8 @@ def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
     Raises
     ------
     CalibrantError
-        Where the file is damaged, foreign or newer than this calibrant. Nothing in a file is run,
-        so that a file from anywhere can be tried.
+        Where the file is missing, damaged, foreign or newer than this calibrant. Nothing in a file
+        is run, so that a file from anywhere can be tried.
 
     Examples
     --------

@@ -46,6 +46,8 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         return from_bytes(Path(path).read_bytes())
     except CalibrantError as problem:
         raise CalibrantError(f"{path}: {problem}") from None
+    except OSError as problem:
+        raise CalibrantError(f"{path}: {problem.strerror or problem}") from problem
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

@@ -200,5 +200,5 @@ def test_a_file_of_any_size_is_not_read(tmp_path, monkeypatch):
 
 
 def test_no_file(tmp_path):
-    with pytest.raises(FileNotFoundError):
+    with pytest.raises(CalibrantError, match=r"none\.json: No such file"):
         rc.load(tmp_path / "none.json")
