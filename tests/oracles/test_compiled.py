@@ -295,6 +295,14 @@ def test_integral_of_absolute_values():
 
 
 @pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("size", [1e-300, 1e-170, 1e20])
+def test_integral_of_tiny_and_huge_values(size):
+    f = np.fft.irfft(np.random.default_rng(1).normal(size=30), 128) * size
+    expected = in_numpy(absolute.even_mean, f)
+    assert absolute.even_mean(f) == pytest.approx(expected, rel=1e-12, abs=0)
+
+
+@pytest.mark.usefixtures("compiled")
 def test_dips_between_grid_points_are_seen():
     t = np.arange(128) / 64
     f = (np.cos(np.pi * t) - np.cos(np.pi * 20.4 / 64)) ** 2 - 1e-6

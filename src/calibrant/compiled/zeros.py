@@ -81,7 +81,7 @@ def _at_zero(six: Any, sign: float, v: float, series: Any) -> tuple[float, float
     """Return what abs(f) lacks for a zero at v, and the slope there, of f times a sign."""
     lacking = sign * _polynomial(series, 0, six, v)
     value, slope = sign * _polynomial(series, 7, six, v), sign * _polynomial(series, 14, six, v)
-    return lacking + value * value / (math.hypot(value, slope) + _TINY), slope
+    return lacking + value * (value / (math.hypot(value, slope) + _TINY)), slope
 
 
 @compiled
