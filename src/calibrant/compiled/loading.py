@@ -25,10 +25,6 @@ def load_compiled() -> None:
     ------
     MissingDependencyError
         Where numba is not installed.
-
-    Examples
-    --------
-    >>> load_compiled()  # doctest: +SKIP
     """
     if find_spec("numba") is None:
         raise MissingDependencyError(

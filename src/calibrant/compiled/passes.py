@@ -46,7 +46,8 @@ _CELL, _BIN = 8, 4
 
 def is_loaded() -> bool:
     """Tell whether everything has been compiled for short columns, by `load_compiled`."""
-    return "calibrant.compiled.zeros" in sys.modules
+    zeros = sys.modules.get("calibrant.compiled.zeros")
+    return zeros is not None and len(zeros.even_mean.overloads) > 0
 
 
 def is_worth_while(*columns: AnyArray) -> bool:
