@@ -67,7 +67,7 @@ def test_events_and_non_events_are_alike(data):
 
 
 # Scores next to each other take seconds: fewer examples than usual.
-@settings(max_examples=40)
+@settings(max_examples=20)
 @given(data=samples(), seed=st.integers(0, 2**32 - 1))
 def test_row_order_and_repetition(data, seed):
     y, p = data
