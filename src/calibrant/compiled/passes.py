@@ -1,4 +1,4 @@
-"""Passes over long columns on every core, in code compiled by numba.
+"""Passes over columns and tables, long ones on every core, in code compiled by numba.
 
 Each core adds a stretch of rows to a table of its own; the tables are added up. Nothing here needs
 numba until a pass is taken.
