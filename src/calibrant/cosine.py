@@ -9,14 +9,16 @@ interval with insulated ends, and cosines diagonalise it. For a measure m = sum_
 All reflections are included, no mass is lost at 0 and 1, and beyond k = 2.8/s nothing is left.
 
 Coefficients come from one pass over the rows. Rows are gathered into N cells, each keeping the
-moments m_q = sum v d^q of its rows' offsets d from its centre, q = 0..Q; a Taylor expansion of the
-cosine about the centres and one FFT a moment give every a_k. Smoothed at scale s, what is left out
-has L1 norm at most
+moments m_q = sum v d^q of its rows' offsets d from its centre, q = 0..Q. Within a cell the cosine
+is taken for the polynomial that meets it at Chebyshev's Q + 1 places, so that one FFT a moment
+gives every a_k. Smoothed at scale s, what is left out has L1 norm at most
 
-    c_Q (1 / (2 N s))^(Q+1) sum abs(v),     c_2 < 0.26,  c_4 < 0.05,  c_6 < 0.0071,
+    c_Q (1 / (2 N s))^(Q+1) sum abs(v),     c_Q = E abs(He_{Q+1}(Z)) / (Q+1)! / 2^Q,
+    c_2 < 0.063,  c_4 < 0.0031,  c_6 < 0.00011,  c_7 < 0.000019:
 
-since moving a Gaussian's centre by d changes it by at most E abs(He_{Q+1}(Z)) (d/s)^(Q+1)/(Q+1)!
-beyond the first Q terms of its Taylor series, and reflection only brings mass together.
+a Gaussian moved by d differs from its interpolant in d by a mean of its (Q+1)-th derivatives over
+(Q+1)!, times the product of the distances from d to the places, which Chebyshev's keep below
+(half a cell)^(Q+1) / 2^Q; and reflection only brings mass together.
 
 Arrays may have leading axes: each row along the last axis is a problem of its own.
 """
@@ -49,9 +51,9 @@ _LEAST_POINTS = 64
 # below FINEST_SCALE are out of reach.
 MOST_CELLS = 1 << 21
 FINEST_SCALE = 16 / MOST_CELLS
-# Cells per scale that moments up to an order ask for: the error is below 1e-9 for scores at the
-# edges of cells, where it is greatest, and near 1e-12 for scores spread over cells.
-_CELLS_PER_SCALE = {2: 320, 4: 16, 6: 8}
+# Cells per scale that moments up to an order ask for, no fewer than there are modes: the error is
+# below 5e-10 wherever in their cells scores are.
+_CELLS_PER_SCALE = {2: 250, 4: 12, 6: 3, 7: 3}
 # (above so many rows, order of moments, as long as there are no more cells than this): many cells
 # are slow to fill once they are too many for the cache.
 _ORDERS = ((0, 6, MOST_CELLS), (20_000, 4, MOST_CELLS), (500_000, 2, 1 << 15))
@@ -144,7 +146,7 @@ def coefficients(moments: FloatArray, modes: int) -> FloatArray:
     if modes >= spectrum.shape[-1]:
         mirrored = spectrum[..., n_cells - spectrum.shape[-1] :: -1].conj()
         spectrum = np.concatenate((spectrum, mirrored), axis=-1)
-    spectrum = spectrum[..., : modes + 1] * _taylor_factors(n_cells, modes, order)
+    spectrum = spectrum[..., : modes + 1] * _moment_factors(n_cells, modes, order)
     return np.asarray(spectrum.real.sum(axis=-2))
 
 
@@ -231,14 +233,13 @@ def _log_damping(size: int) -> FloatArray:
 
 
 @_kept_if_small
-def _taylor_factors(n_cells: int, modes: int, order: int) -> npt.NDArray[np.complex128]:
-    """Return (-i angle)^q / q! for each moment q and mode, about the centres of cells."""
+def _moment_factors(n_cells: int, modes: int, order: int) -> npt.NDArray[np.complex128]:
+    """Return what each moment q adds to each mode: d^q's part in exp(-i angle (1/2 + d))."""
     angle = np.pi * np.arange(modes + 1) / n_cells
+    places = np.cos(np.pi * (np.arange(order + 1) + 0.5) / (order + 1)) / 2
     # Cell j is centred half a cell beyond j / N.
-    factors = [np.exp(-0.5j * angle)]
-    for q in range(1, order + 1):
-        factors.append(factors[-1] * (-1j * angle / q))
-    return _locked(np.array(factors))
+    met = np.exp(-1j * np.multiply.outer(0.5 + places, angle))
+    return _locked(np.linalg.inv(np.vander(places, increasing=True)) @ met)
 
 
 def _locked(array: _Array) -> _Array:

@@ -249,7 +249,7 @@ def test_gathering_errors_stay_within_their_bound():
     p, s = rng.random(400), 0.02
     v = rng.choice([-1.0, 1.0], 400) / 400
     fine = cosine.coefficients(cosine.gather([(p, [v])], 1, 4096, 8), cosine.n_modes(s))[0]
-    for order, constant in ((2, 0.26), (4, 0.05), (6, 0.0071)):
+    for order, constant in ((2, 0.063), (4, 0.0031), (6, 0.00011)):
         for n_cells in (150, 300, 600):
             rough = cosine.coefficients(
                 cosine.gather([(p, [v])], 1, n_cells, order), min(cosine.n_modes(s), n_cells)

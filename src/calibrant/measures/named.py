@@ -81,11 +81,11 @@ def error_bound(sketch: Sketch, measure: str = "smooth_ece", **options: Any) -> 
     Notes
     -----
     Binned errors and the Brier score are exact up to rounding. A smooth error at scale s is off by
-    at most 0.26 (1 / (N s))^3 / 8, for N cells, and less where scores are spread over their cells:
-    with rounding 1e-9 at 50 400 cells and s = 0.01. A cumulative error is off by what the rows of
-    one cell can do between themselves: the bound is the share of one cell in the whole, which for
-    few distinct scores is far more than there is, since rows of one score make one step. The
-    density error with Silverman's rule inherits a cell's width from the quartiles.
+    at most 0.26 (1 / (N s))^3 / 32, for N cells: with rounding 1e-9 at 50 400 cells and s = 0.01.
+    A cumulative error is off by what the rows of one cell can do between themselves: the bound is
+    the share of one cell in the whole, which for few distinct scores is far more than there is,
+    since rows of one score make one step. The density error with Silverman's rule inherits a
+    cell's width from the quartiles.
 
     Examples
     --------

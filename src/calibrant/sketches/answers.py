@@ -4,9 +4,10 @@ How far they are from those of the rows themselves follows from what a cell keep
 d from its cell's centre is counted there with its terms of order 0, 1 and 2 in d; smoothed by a
 Gaussian whose scale is s cells, what is left out of it has L1 norm at most
 
-    c_3 abs(d / s)^3,   c_q = E abs(He_q(Z)) / q!,
+    c_3 / (32 s^3),   c_q = E abs(He_q(Z)) / q!,
 
-as in :mod:`calibrant.cosine`, and abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
+as in :mod:`calibrant.cosine`. Its prediction, which is itself known by such terms, lacks multiples
+of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
 """
 
 from __future__ import annotations
@@ -169,17 +170,17 @@ class _Known:
     def _smoothing_error(self, cells_per_scale: float, quantity: Quantity) -> float:
         """Bound, over W, what a quantity lacks when smoothed at a scale of so many cells."""
         p0, _, _ = self._expansion
-        zero, one = self._moments[2]
+        zero, one = self._moments[0]
         slope = self.sketch.cells.steepest
         reach = 1 / cells_per_scale
         share = {"weight": zero + one, "true": one, "rows": zero + one}.get(quantity)
         if share is not None:
-            return _C3 * reach**3 * float(share.sum()) / 2 / self.weight
+            return _C3 * reach**3 * float(share.sum()) / 32 / self.weight
         # Residuals y - p, whose p is itself expanded: each order lacks what the next would hold.
         residual = float(np.dot(zero, p0 + slope) + np.dot(one, 1 - p0 + slope))
-        total = float(zero.sum() + one.sum())
+        squares = float(self._moments[2].sum())
         lacking = 2 * slope**3 + _C1 * reach * slope**2 + _C2 * reach**2 * slope
-        return (_C3 * reach**3 * residual / 2 + lacking * total / 2) / self.weight
+        return (_C3 * reach**3 * residual / 32 + lacking * squares / 2) / self.weight
 
 
 class OnProbabilities(_Known):
