@@ -62,9 +62,20 @@ def even_mean(f: FloatArray) -> tuple[float, float]:
     if passes.is_loaded():
         from calibrant.compiled import zeros
 
-        found: tuple[float, float] = zeros.even_mean(f, _SERIES, _PARABOLA)
+        found: tuple[float, float] = zeros.even_mean(f, len(f) // 2, _SERIES, _PARABOLA)
         return found
     return _mean(f, len(f) // 2)
+
+
+def smoothed_mean(a: FloatArray, scale: float, cosines: FloatArray) -> tuple[float, float]:
+    """Return the same of a_0 + 2 sum a_k cos(pi k t) smoothed at a scale, if compiled code is here.
+
+    `cosines` are those of pi t at 0, 1/N, ..., 1.
+    """
+    from calibrant.compiled import zeros
+
+    found: tuple[float, float] = zeros.smoothed_mean(a, scale, cosines, _SERIES, _PARABOLA)
+    return found
 
 
 def rough_even_mean(f: FloatArray) -> tuple[float, float]:
@@ -72,9 +83,6 @@ def rough_even_mean(f: FloatArray) -> tuple[float, float]:
 
     Zeros are those of straight lines between the grid points.
     """
-    if passes.is_loaded():
-        # As fast, and exact.
-        return even_mean(f)
     n_cells = len(f) // 2
     negative = f[: n_cells + 1] < 0
     (place,) = (negative[1:] != negative[:-1]).nonzero()

@@ -181,10 +181,7 @@ def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
     Soft labels alone are fine, and so are forecasts of 0 and 1 alone; many-valued labels with
     forecasts that are all 0 or 1, both occurring, are an accident.
     """
-    # A necessary condition that costs nothing: swapped, the first forecasts are 0 or 1.
-    if y.dtype.kind != "f" or not all(first in (0, 1) for first in p[:32].tolist()):
-        return
-    if not all_zero_or_one(p):
+    if not may_be_swapped(y, p) or not all_zero_or_one(p):
         return
     if p.min() == p.max():
         return
@@ -194,6 +191,11 @@ def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
             "y_true and y_prob look swapped: y_true has many values between 0 and 1 while y_prob "
             "holds only 0 and 1; the order is (y_true, y_prob)"
         )
+
+
+def may_be_swapped(y: AnyArray, p: AnyArray) -> bool:
+    """Tell whether the first rows look like it: labels with a point, forecasts of 0 and 1."""
+    return y.dtype.kind == "f" and all(first in (0, 1) for first in p[:32].tolist())
 
 
 def two_labels_sentence(labels: npt.ArrayLike, name: str) -> str:

@@ -35,11 +35,13 @@ import numpy.typing as npt
 
 from calibrant import absolute
 from calibrant.arrays import FloatArray
+from calibrant.compiled import passes
 
 # Takes an even function over a period; returns the mean of its size and the slopes at its zeros.
 AbsMean = Callable[[FloatArray], tuple[float, float]]
 
 _Array = TypeVar("_Array", bound=npt.NDArray[Any])
+_Table = TypeVar("_Table")
 
 # exp(-x^2 / 2) is below the rounding of a double here.
 _GAUSSIAN_REACH = 8.6
@@ -51,13 +53,15 @@ _LEAST_POINTS = 64
 # below FINEST_SCALE are out of reach.
 MOST_CELLS = 1 << 21
 FINEST_SCALE = 16 / MOST_CELLS
-# Cells per scale that moments up to an order ask for, no fewer than there are modes: the error is
-# below 5e-10 wherever in their cells scores are.
-_CELLS_PER_SCALE = {2: 250, 4: 12, 6: 3, 7: 3}
+# Cells per scale that moments up to an order ask for: the error is below 5e-10 wherever in their
+# cells scores are.
+_CELLS_PER_SCALE = {2: 250, 4: 12, 6: 3, 7: 2}
 # (above so many rows, order of moments, as long as there are no more cells than this): many cells
 # are slow to fill once they are too many for the cache.
 _ORDERS = ((0, 6, MOST_CELLS), (20_000, 4, MOST_CELLS), (500_000, 2, 1 << 15))
 _SHORT = 4096
+# So few terms, over all points, that compiled code adds them up sooner than an FFT is begun.
+_FEW_TERMS = 1 << 16
 
 
 def n_modes(scale: float) -> int:
@@ -89,7 +93,7 @@ def spectrum(x: FloatArray, values_at_x: Sequence[FloatArray], scale: float) -> 
     """Return the cosine coefficients of sum v delta_x, x in [0, 1], one row a set of values."""
     n_cells, order = resolution(len(x), scale)
     moments = gather([(x, values_at_x)], len(values_at_x), n_cells, order)
-    return coefficients(moments, min(n_modes(scale), n_cells))
+    return coefficients(moments, n_modes(scale))
 
 
 def gather(
@@ -137,31 +141,32 @@ def gather(
 
 
 def coefficients(moments: FloatArray, modes: int) -> FloatArray:
-    """Return a_0..a_modes from moments of shape (..., Q+1, N), offsets in units of a cell.
+    """Return a_0..a_modes from moments of shape (..., Q+1, N), offsets in units of a cell."""
+    return folded_coefficients(_folded(moments), modes)
 
-    No more modes than cells.
+
+def folded_coefficients(folded: FloatArray, modes: int) -> FloatArray:
+    """Return the same from moments of shape (..., N, Q+1) whose cells are folded.
+
+    Folded are even cells from the left and odd ones from the right, the offsets of these counted
+    leftwards. After Makhoul: the transform of N such numbers has the cosine sums of even moments as
+    its real parts, half a cell aside, and the sine sums of odd ones as its imaginary parts. Without
+    it 2N numbers would have to be transformed, half of them zeros.
     """
-    order, n_cells = moments.shape[-2] - 1, moments.shape[-1]
-    spectrum = np.fft.rfft(_folded(moments), axis=-1)
-    if modes >= spectrum.shape[-1]:
-        mirrored = spectrum[..., n_cells - spectrum.shape[-1] :: -1].conj()
-        spectrum = np.concatenate((spectrum, mirrored), axis=-1)
-    spectrum = spectrum[..., : modes + 1] * _moment_factors(n_cells, modes, order)
-    return np.asarray(spectrum.real.sum(axis=-2))
+    n_cells, n_moments = folded.shape[-2:]
+    spectrum = np.ascontiguousarray(np.fft.rfft(folded, axis=-2))
+    which, factors = _mode_table(n_cells, modes, n_moments)
+    parts = spectrum.view(np.float64)[..., which, :]
+    return np.asarray(np.einsum("...kj,kj->...k", parts, factors))
 
 
 def _folded(moments: FloatArray) -> FloatArray:
-    """Return even cells from the left and odd ones from the right, those of odd moments negated.
-
-    After Makhoul: the transform of N such numbers has the cosine sums of even moments as its real
-    parts, half a cell aside, and the sine sums of odd ones as its imaginary parts. Without it 2N
-    numbers would have to be transformed, half of them zeros.
-    """
-    folded = np.empty(moments.shape)
-    middle = (moments.shape[-1] + 1) // 2
-    folded[..., :middle] = moments[..., ::2]
-    folded[..., middle:] = moments[..., 1::2][..., ::-1]
-    np.negative(folded[..., 1::2, middle:], out=folded[..., 1::2, middle:])
+    n_moments, n_cells = moments.shape[-2:]
+    folded = np.empty((*moments.shape[:-2], n_cells, n_moments))
+    middle = (n_cells + 1) // 2
+    folded[..., :middle, :] = moments[..., ::2].swapaxes(-1, -2)
+    folded[..., middle:, :] = moments[..., 1::2][..., ::-1].swapaxes(-1, -2)
+    np.negative(folded[..., middle:, 1::2], out=folded[..., middle:, 1::2])
     return folded
 
 
@@ -203,8 +208,17 @@ def abs_integral(
         return integrals, slopes
     modes = min(n_modes(scale), len(a) - 1)
     n_points = _good_size(max(_POINTS_TO_INTEGRATE / scale, modes + 1, _LEAST_POINTS))
-    integral, steepness = mean(_period(damped(a[: modes + 1], scale), n_points))
+    if passes.is_loaded() and modes * n_points <= _FEW_TERMS:
+        integral, steepness = absolute.smoothed_mean(a[: modes + 1], scale, _cosines(n_points))
+    else:
+        integral, steepness = mean(_period(damped(a[: modes + 1], scale), n_points))
     return integral, -2 * scale * steepness
+
+
+def root_mean_square(a: FloatArray, scale: float) -> float:
+    """Return the root of the integral over [0, 1] of h_s^2."""
+    b = damped(a, scale)
+    return math.sqrt(2 * float(b @ b) - float(b[0]) ** 2)
 
 
 def grid_points(scale: float, modes: int) -> int:
@@ -217,14 +231,19 @@ def _period(b: FloatArray, n_points: int) -> FloatArray:
     return np.fft.irfft(b, 2 * n_points, axis=-1, norm="forward")
 
 
-def _kept_if_small(make: Callable[..., _Array]) -> Callable[..., _Array]:
+def _kept_if_small(make: Callable[..., _Table]) -> Callable[..., _Table]:
     """Keep a few short tables between calls: making them costs more than using them."""
     keep = lru_cache(maxsize=16)(make)
 
-    def table(*sizes: int) -> _Array:
+    def table(*sizes: int) -> _Table:
         return keep(*sizes) if max(sizes) <= _SHORT else make(*sizes)
 
     return table
+
+
+@_kept_if_small
+def _cosines(n_points: int) -> FloatArray:
+    return np.cos(np.pi * np.arange(n_points + 1) / n_points)
 
 
 @_kept_if_small
@@ -233,13 +252,25 @@ def _log_damping(size: int) -> FloatArray:
 
 
 @_kept_if_small
-def _moment_factors(n_cells: int, modes: int, order: int) -> npt.NDArray[np.complex128]:
-    """Return what each moment q adds to each mode: d^q's part in exp(-i angle (1/2 + d))."""
-    angle = np.pi * np.arange(modes + 1) / n_cells
-    places = np.cos(np.pi * (np.arange(order + 1) + 0.5) / (order + 1)) / 2
+def _mode_table(
+    n_cells: int, modes: int, n_moments: int
+) -> tuple[npt.NDArray[np.intp], FloatArray]:
+    """Return where to find each mode in the transform of N cells, and what its parts add to it.
+
+    They add the real parts of their products with the coefficients of d^q in exp(-i angle (1/2 +
+    d)). Beyond N/2 a transform goes on as its own mirror image, conjugated, and so on.
+    """
+    mode = np.arange(modes + 1)
+    angle = np.pi * mode / n_cells
+    places = np.cos(np.pi * (np.arange(n_moments) + 0.5) / n_moments) / 2
     # Cell j is centred half a cell beyond j / N.
-    met = np.exp(-1j * np.multiply.outer(0.5 + places, angle))
-    return _locked(np.linalg.inv(np.vander(places, increasing=True)) @ met)
+    met = np.exp(-1j * np.multiply.outer(angle, 0.5 + places))
+    factors = met @ np.linalg.inv(np.vander(places, increasing=True)).T
+    mode %= n_cells
+    is_mirrored = mode > n_cells // 2
+    which = np.where(is_mirrored, n_cells - mode, mode)
+    factors = np.where(is_mirrored[:, None], factors, factors.conj())
+    return _locked(which), _locked(factors.view(np.float64))
 
 
 def _locked(array: _Array) -> _Array:

@@ -7,10 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _MOST_STEPS = 100
-# Steps of Newton's, in units of the scale, after which no further look is taken: a rough one is
-# off by 1e-6 or so, and an exact one by the square of the step.
-_NEAR = 3e-3
-_SHORT = 3e-6
+# Steps of Newton's, in units of the scale, after which no further look is taken: the error is the
+# square of the step.
+_SHORT, NEAR = 3e-6, 3e-3
 
 
 class _Look(NamedTuple):
@@ -22,21 +21,12 @@ class _Look(NamedTuple):
 Norm = Callable[[float], tuple[float, float]]
 
 
-def fixed_point(norm: Norm, rough_norm: Norm, lowest: float, guess: float) -> float | None:
+def fixed_point(norm: Norm, lowest: float, start: float, short: float = _SHORT) -> float | None:
     """Return the s in [lowest, 1] with norm(s) = s, or None where it lies below.
 
     `norm` gives values in [0, 1] and their derivative, which is nowhere positive, so that
-    norm(s) - s falls at least as fast as -s.
-    """
-    # What rough looks say is a hint where to look, and decides nothing.
-    hint = _search(rough_norm, lowest, guess, _NEAR)
-    return _search(norm, lowest, lowest if hint is None else hint, _SHORT)
-
-
-def _search(norm: Norm, lowest: float, start: float, enough: float) -> float | None:
-    """Go by the cubic through the last two looks, between the scales known to lie on either side.
-
-    Stop at a step of Newton's that is short enough.
+    norm(s) - s falls at least as fast as -s. Goes by the cubic through the last two looks, between
+    the scales known to lie on either side, and stops at a step of Newton's that is `short`.
     """
     low, high = 0.0, 1.0
     s = min(max(start, lowest), 1.0)
@@ -49,7 +39,7 @@ def _search(norm: Norm, lowest: float, start: float, enough: float) -> float | N
         low, high = (s, high) if look.gap > 0 else (low, s)
         newton, target = _newton(look), _root(look, last)
         step = abs(newton - s)
-        if step <= enough * s:
+        if step <= short * s:
             return target if abs(target - newton) <= step else newton
         if not low < target < high:
             target = newton if low < newton < high else math.sqrt(low * high)

@@ -25,7 +25,8 @@ from calibrant.class_table import ClassTable, Reduction
 from calibrant.errors import CalibrantError
 from calibrant.labels import check_column_order, check_scalar, column_of, label_codes
 from calibrant.problem import Problem
-from calibrant.sample import Sample, one_column, read_weights
+from calibrant.reading import one_column, read_sample, read_weights
+from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.state import Sketch
 
@@ -112,7 +113,7 @@ def read_table(
         raise CalibrantError(
             f"multiclass={multiclass!r} needs y_prob of shape (n, classes); got {p.shape}"
         )
-    return Sample.read(y_true, p, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+    return read_sample(y_true, p, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
 
 
 def _read_sketch(sketch: Sketch, given: Mapping[str, Any]) -> Problem:
@@ -138,7 +139,7 @@ def _read_two_columns(
         )
     if y.ndim == 2 and y.shape[1] == 2:
         y, pos_label, labels = y[:, positive], None, None
-    return Sample.read(
+    return read_sample(
         y, p[:, positive], sample_weight=sample_weight, pos_label=pos_label, labels=labels
     )
 

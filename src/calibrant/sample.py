@@ -1,4 +1,4 @@
-"""Sample: rows in memory, checked once, and the exact answers they give.
+"""Sample: rows in memory, and the exact answers they give.
 
 The arrays are kept as they came, whatever their dtype: work is done in float64 block by block, so
 that reading ten million float32 predictions copies none of them. Measures that need order ask for
@@ -7,19 +7,16 @@ that reading ten million float32 predictions copies none of them. Measures that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 
 from calibrant import checks, cosine, pooling
-from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.arrays import AnyArray, FloatArray
 from calibrant.binning import UniformBins
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError
-from calibrant.labels import read_outcomes
 from calibrant.lines import Line, Quantity, line_of_rows
 from calibrant.logits import logit
 from calibrant.problem import Assignment, Atoms, Block, Index
@@ -45,7 +42,8 @@ _UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true":
 class Sample:
     """One binary calibration problem held as rows.
 
-    The constructor trusts its arguments; :meth:`read` is the way in for arrays from outside.
+    The constructor trusts its arguments: :func:`calibrant.reading.read_sample` is the way in for
+    arrays from outside.
 
     Attributes
     ----------
@@ -63,28 +61,6 @@ class Sample:
     p: AnyArray
     w: AnyArray | None = None
     lowest: float = 0.0
-
-    @classmethod
-    def read(
-        cls,
-        y_true: Any,
-        y_prob: Any,
-        *,
-        sample_weight: Any = None,
-        pos_label: Any = None,
-        labels: Sequence[Any] | None = None,
-    ) -> Sample:
-        """Check one-dimensional input and make a sample of it; zero-weight rows are left out."""
-        y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
-        for array, name in ((y, "y_true"), (p, "y_prob")):
-            checks.check_not_empty(array, name)
-        y, p = one_column(y, "y_true"), one_column(p, "y_prob")
-        checks.check_same_length(y, "y_true", p, "y_prob")
-        p = checks.as_numbers(p, "y_prob")
-        checks.check_probabilities(p)
-        y = read_outcomes(y, pos_label, labels)
-        checks.check_not_swapped(y, p)
-        return cls(y, p).weighted(read_weights(sample_weight, len(p)))
 
     def weighted(self, w: AnyArray | None) -> Sample:
         """Return the same rows under weights `w`, without those of weight 0."""
@@ -128,16 +104,16 @@ class Sample:
             yield _float64(self.p[rows]), _float64(self.y[rows]), w
 
     def part(self) -> Sample:
-        """Return the sample of some of many rows, in stretches taken from all of it."""
+        """Return the sample of some of many rows."""
+        w = None if self.w is None else self._some(self.w)
+        return Sample(self._some(self.y), self._some(self.p), w, self.lowest)
+
+    def _some(self, column: AnyArray) -> AnyArray:
+        """Return stretches taken from all of a column."""
         usual = self.n // (_ONE_IN * _STRETCH)
         n_stretches = min(max(usual, _FEWEST_STRETCHES), _MOST_STRETCHES)
         starts = range(0, self.n, max(self.n // n_stretches, _STRETCH))
-
-        def some(array: AnyArray) -> AnyArray:
-            return np.concatenate([array[start : start + _STRETCH] for start in starts])
-
-        w = None if self.w is None else some(self.w)
-        return Sample(some(self.y), some(self.p), w, self.lowest)
+        return np.concatenate([column[start : start + _STRETCH] for start in starts])
 
     def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return all rows as float64 (p, y, w), copied only where the dtype differs."""
@@ -172,27 +148,33 @@ class Sample:
 
     def _uniform_sums(self, bins: UniformBins) -> FloatArray | None:
         """Return the rows of each bin and their sums of p, y and y - p, if compiled code can."""
-        if not self._suits_compiled_passes:
-            return None
-        return passes.bin_sums(self.p, self.y, bins.n_bins)
+        y, p = self._to_pass_over()
+        is_worth_while = self.w is None and passes.is_worth_while(p, y)
+        return passes.bin_sums(p, y, bins.n_bins) if is_worth_while else None
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
-        if quantities == ("residual",) and self._suits_compiled_passes:
-            n_cells = cosine.cells_for(passes.ORDER, scale)
-            moments = passes.residual_moments(self.p, self.y, n_cells)[None]
-        else:
-            n_cells, order = cosine.resolution(self.n, scale)
-            blocks = (
-                (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-                for p, y, w in self.blocks()
-            )
-            moments = cosine.gather(blocks, len(quantities), n_cells, order)
-        return cosine.coefficients(moments, min(cosine.n_modes(scale), n_cells))
+        if quantities == ("residual",):
+            folded = self._residual_moments(cosine.cells_for(passes.ORDER, scale))
+            if folded is not None:
+                return cosine.folded_coefficients(folded, cosine.n_modes(scale))[None]
+        n_cells, order = cosine.resolution(self.n, scale)
+        blocks = (
+            (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
+            for p, y, w in self.blocks()
+        )
+        moments = cosine.gather(blocks, len(quantities), n_cells, order)
+        return cosine.coefficients(moments, cosine.n_modes(scale))
 
-    @property
-    def _suits_compiled_passes(self) -> bool:
-        return self.w is None and passes.is_worth_while(self.p, self.y)
+    def _residual_moments(self, n_cells: int) -> FloatArray | None:
+        """Return the folded moments of y - p in each cell, if compiled code can."""
+        y, p = self._to_pass_over()
+        is_worth_while = self.w is None and passes.is_worth_while(p, y)
+        return passes.residual_moments(p, y, n_cells) if is_worth_while else None
+
+    def _to_pass_over(self) -> tuple[AnyArray, AnyArray]:
+        """Return y and p for passes that find out whether all rows are sound."""
+        return self.y, self.p
 
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with room for noise of scale `tails` around them."""
@@ -241,25 +223,6 @@ class Sample:
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
         """Return 0."""
         return 0.0
-
-
-def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
-    """Return checked weights, or None where every row counts once."""
-    if sample_weight is None:
-        return None
-    w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
-    w = checks.as_numbers(w, "sample_weight")
-    checks.check_weights(w, n)
-    return w
-
-
-def one_column(array: AnyArray, name: str) -> AnyArray:
-    """Return shape (n,) or (n, 1) as (n,)."""
-    if array.ndim == 2 and array.shape[1] == 1:
-        return array[:, 0]
-    if array.ndim != 1:
-        raise CalibrantError(f"{name} must have shape (n,); got {array.shape}")
-    return array
 
 
 def _per_row(

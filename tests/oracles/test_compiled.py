@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import pickle
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import absolute, checks
+from calibrant import absolute, checks, cosine, sample
 from calibrant.class_table import ClassTable
 from calibrant.compiled import loading, passes
 from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.measures import smooth_error
+from calibrant.reading import LateSample, read_sample
 from calibrant.sample import Sample
 
 pytest.importorskip("numba")
@@ -176,15 +179,106 @@ def test_what_the_passes_do_not_know_is_left_to_numpy():
     assert cb.ece(y, halves) == in_numpy(cb.ece, y, halves)
 
 
+LOOKING = (
+    cb.ece,
+    cb.smooth_ece,
+    cb.ecce_mad,
+    cb.density_ece,
+    cb.brier_score,
+    cb.bin_table,
+    cb.reliability_curve,
+    cb.assess,
+)
+
+
+def sentence(look, y, p):
+    with pytest.raises(CalibrantError) as refusal:
+        look(y, p)
+    return str(refusal.value)
+
+
 @pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.5, -0.25])
+@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.5, -0.25, -1e-17, 1 + 1e-7])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bad_scores_are_refused(bad, dtype):
+def test_bad_scores_are_refused(look, bad, dtype):
     y, p = some_rows("continuous")
     p = p.astype(dtype)
     p[1234] = bad
-    with pytest.raises(CalibrantError, match="1234"):
-        cb.ece(y, p)
+    said = sentence(look, y, p)
+    assert "1234" in said
+    assert said == in_numpy(sentence, look, y, p)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
+@pytest.mark.parametrize("bad", [np.nan, -np.inf, 2.0, -1.0, 1.5])
+def test_bad_outcomes_are_refused(look, bad):
+    y, p = some_rows("continuous")
+    for dtype in (np.float64, np.int8) if bad in (2, -1) else (np.float64,):
+        outcomes = y.astype(dtype)
+        outcomes[2345] = bad
+        assert sentence(look, outcomes, p) == in_numpy(sentence, look, outcomes, p)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
+def test_swapped_arguments_are_recognised(look):
+    y, p = some_rows("continuous")
+    assert "look swapped" in sentence(look, p, y.astype(float))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_bad_score_among_those_seen_first(monkeypatch):
+    monkeypatch.setattr(smooth_error, "_MANY", 1000)
+    monkeypatch.setattr(sample, "_STRETCH", 64)
+    monkeypatch.setattr(sample, "_FEWEST_STRETCHES", 4)
+    y, p = some_rows("continuous")
+    for place in (3, N - 1):
+        wrong = p.copy()
+        wrong[place] = np.nan
+        assert f"index {place} " in sentence(cb.smooth_ece, y, wrong)
+    assert cb.smooth_ece(y, p) == pytest.approx(in_numpy(cb.smooth_ece, y, p), abs=1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_rows_that_are_checked_late():
+    y, p = some_rows("tenths")
+    late = read_sample(y, p)
+    assert isinstance(late, LateSample)
+    assert type(read_sample(y, p, sample_weight=np.ones(N))) is Sample
+    sent = pickle.loads(pickle.dumps(late))
+    for other in (late, sent, replace(late, w=np.full(N, 2.0))):
+        assert other.n == N
+        assert other.p.tolist() == p.tolist()
+        assert other.y.tolist() == y.tolist()
+    assert late.atoms.score.tolist() == sorted(set(p))
+    wrong = read_sample(y, np.where(p > 0.9, 1.25, p))
+    assert wrong.n == N
+    assert "1.25" in sentence(lambda *_: wrong.spectrum(0.1, "residual"), y, p)
+    assert "1.25" in sentence(lambda *_: pickle.dumps(wrong), y, p)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("n", [1, 3, 4, 255, 256, 257, 1023])
+def test_moments_of_any_number_of_rows(n):
+    rng = np.random.default_rng(n)
+    p = np.concatenate(([1.0, 0.0], rng.random(n)))[:n]
+    y, n_cells = rng.random(n), 37
+    found = passes.residual_moments(p, y, n_cells)
+    moments = cosine.gather([(p, [y - p])], 1, n_cells, 8)[0, : passes.ORDER + 1]
+    assert found == pytest.approx(cosine._folded(moments), abs=1e-12)
+    folded = cosine.folded_coefficients(found, 100)
+    assert folded == pytest.approx(cosine.coefficients(moments, 100), abs=1e-11)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("scale", [2.0, 0.5, 0.06, 0.031, 0.03, 0.004])
+def test_smoothed_series(scale):
+    for seed in range(20):
+        a = np.random.default_rng(seed).normal(size=600) / 100
+        ours, theirs = cosine.abs_integral(a, scale), in_numpy(cosine.abs_integral, a, scale)
+        assert ours == pytest.approx(theirs, rel=1e-11, abs=1e-14)
 
 
 @pytest.mark.usefixtures("compiled")
@@ -243,13 +337,14 @@ def test_without_numba_there_is_nothing_to_load(monkeypatch):
 
 
 def test_compiled_code_writes_nowhere_else():
-    from calibrant.compiled import kernels
+    from calibrant.compiled import kernels, moments
 
-    for kernel, size in ((kernels.gather, 8), (kernels.add_up, passes.LANES * 4)):
-        for bad in (np.nan, np.inf, -np.inf, -1e-17, 1.01, -5.0, 1e300):
+    for kernel, size in ((moments.gather, 16), (kernels.add_up, passes.LANES * 4)):
+        for score in (np.nan, np.inf, -np.inf, -1e-17, 1.01, -5.0, 1e300, 0.0, 1.0):
             # In the middle of numbers that nothing may touch.
             whole = np.full(300 + 15 * size, 7.0)
-            kernel(np.full(9, bad), np.zeros(9), 15, whole[100 : 100 + 15 * size])
+            is_sound = kernel(np.full(9, score), np.zeros(9), 15, whole[100 : 100 + 15 * size])
+            assert is_sound == (0 <= score <= 1)
             assert np.all(whole[:100] == 7)
             assert np.all(whole[100 + 15 * size :] == 7)
 
@@ -291,7 +386,6 @@ def test_integral_of_absolute_values():
         expected, expected_steepness = in_numpy(absolute.even_mean, f)
         assert mean == pytest.approx(expected, abs=1e-14 * size)
         assert steepness == pytest.approx(expected_steepness, abs=1e-12 * size, rel=1e-12)
-        assert absolute.rough_even_mean(f) == (mean, steepness)
 
 
 @pytest.mark.usefixtures("compiled")

@@ -123,10 +123,10 @@ def test_many_functions():
         assert (integral[i], slope[i]) == cosine.abs_integral(b[i], float(scale[i]))
 
 
-def test_rough_look_next_to_the_answer_does_not_shut_it_out():
+def test_fixed_point_wherever_one_starts():
     def norm(s):
         return 0.3 - 0.5 * s, -0.5
 
-    for error in (1e-4, -1e-4):
-        found = fixed_point(norm, lambda s, e=error: (0.3 - 0.5 * s + e, -0.5), 0.01, 0.2 + error)
-        assert found == pytest.approx(0.2, abs=1e-14)
+    for start in (1e-9, 0.01, 0.2 - 1e-4, 0.2, 0.2 + 1e-4, 0.9, 7.0):
+        assert fixed_point(norm, 0.01, start) == pytest.approx(0.2, abs=1e-14)
+    assert fixed_point(norm, 0.21, 0.3) is None

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.sample import Sample
+from calibrant.reading import read_sample
 
 Y = np.array([0, 1, 1, 0, 1])
 P = np.array([0.1, 0.9, 0.6, 0.4, 0.75])
@@ -88,7 +88,7 @@ def test_zero_weights_count_for_nothing():
 
 def test_nothing_is_copied_when_already_float64():
     y = Y.astype(np.float64)
-    sample = Sample.read(y, P)
+    sample = read_sample(y, P)
     assert np.shares_memory(sample.p, P)
     assert np.shares_memory(sample.y, y)
 

@@ -17,7 +17,7 @@ from calibrant.arrays import AnyArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.labels import is_missing, sorted_names
 from calibrant.problem import Index
-from calibrant.sample import one_column, read_weights
+from calibrant.reading import one_column, read_weights
 
 
 def read_groups(groups: Any, sample_weight: Any, n_rows: int) -> Iterator[tuple[Any, Index]]:

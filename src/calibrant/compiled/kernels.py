@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
-from calibrant.compiled.passes import LANES, NEAR_EDGE, ORDER
+from calibrant.compiled.passes import LANES, NEAR_EDGE
 
-_STRETCH = 256
+STRETCH = 256
 # Threads run side by side, and dividing by 0 is not an error but infinite.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
@@ -34,8 +34,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 @compiled
 def are_unit(values: Any) -> bool:
     """Tell whether all values lie in [0, 1]."""
-    for start in range(0, len(values), _STRETCH):
-        stretch = values[start : start + _STRETCH]
+    for start in range(0, len(values), STRETCH):
+        stretch = values[start : start + STRETCH]
         sound: Any = True
         for j in range(len(stretch)):
             sound &= (stretch[j] >= 0) & (stretch[j] <= 1)
@@ -51,9 +51,9 @@ def count(p: Any, y: Any, n_cells: int, reach: float, sums: Any) -> bool:
     Sound are scores in [0, 1] with outcomes 0 and 1. Cells divide [0, 1]; or, where `reach` is not
     0, the logits from -reach to reach.
     """
-    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
-    for start in range(0, len(p), _STRETCH):
-        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
+    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
+    for start in range(0, len(p), STRETCH):
+        scores, outcomes = p[start : start + STRETCH], y[start : start + STRETCH]
         sound: Any = True
         for j in range(len(scores)):
             x, outcome = scores[j], outcomes[j]
@@ -75,27 +75,20 @@ def count(p: Any, y: Any, n_cells: int, reach: float, sums: Any) -> bool:
 
 
 @compiled
-def gather(p: Any, y: Any, n_cells: int, sums: Any) -> None:
-    """Add rows to the sums of (y - p) d^q, q = 0..ORDER, of each cell."""
-    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
-    for start in range(0, len(p), _STRETCH):
-        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
-        _locate(scores, n_cells, places, offsets)
+def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> bool:
+    """Add rows to the sums of 1, p, y and y - p of each bin, if all are sound.
+
+    Sound are scores and outcomes in [0, 1]. What is beyond the bins is scratch.
+    """
+    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
+    for start in range(0, len(p), STRETCH):
+        scores, outcomes = p[start : start + STRETCH], y[start : start + STRETCH]
+        sound: Any = True
         for j in range(len(scores)):
-            place, offset = np.uint32(8) * places[j], offsets[j]
-            value = np.float64(outcomes[j]) - np.float64(scores[j])
-            sums[place] += value
-            for q in range(1, ORDER + 1):
-                value *= offset
-                sums[place + np.uint32(q)] += value
-
-
-@compiled
-def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> None:
-    """Add rows to the sums of 1, p, y and y - p of each bin; what is beyond the bins is scratch."""
-    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
-    for start in range(0, len(p), _STRETCH):
-        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
+            score, outcome = scores[j], outcomes[j]
+            sound &= (score >= 0) & (score <= 1) & (outcome >= 0) & (outcome <= 1)
+        if not sound:
+            return False
         _locate(scores, n_bins, places, offsets)
         for j in range(len(scores)):
             place = np.uint32(4) * (np.uint32(j % LANES) * np.uint32(n_bins) + places[j])
@@ -108,15 +101,16 @@ def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> None:
     for i in range(4 * n_bins):
         for lane in range(1, LANES):
             sums[i] += sums[4 * n_bins * lane + i]
+    return True
 
 
 @compiled
 def add_up_columns(p: Any, n_columns: int, n_bins: int, sums: Any) -> None:
     """Add a table, row by row, to (count, sum) of each bin and, within it, each column."""
-    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
     column, width = np.uint32(0), np.uint32(2 * n_columns)
-    for start in range(0, len(p), _STRETCH):
-        scores = p[start : start + _STRETCH]
+    for start in range(0, len(p), STRETCH):
+        scores = p[start : start + STRETCH]
         _locate(scores, n_bins, places, offsets)
         for j in range(len(scores)):
             place = places[j] * width + column

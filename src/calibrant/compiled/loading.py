@@ -38,4 +38,6 @@ def load_compiled() -> None:
         passes.residual_moments(p, y, 8)
         passes.bin_sums(p, y, 4)
     passes.column_bin_sums(p.reshape(4, 4), 4)
-    zeros.even_mean(p, *(np.zeros((n, 6)) for n in (21, 3)))
+    tables = np.zeros((21, 6)), np.zeros((3, 6))
+    zeros.even_mean(p, 8, *tables)
+    zeros.smoothed_mean(p, 0.5, p, *tables)

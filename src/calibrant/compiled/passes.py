@@ -35,13 +35,15 @@ NEAR_EDGE = 0.5 - 1e-8
 # before it to the same place.
 LANES = 4
 # Moments are kept up to this order.
-ORDER = 4
+ORDER = 7
+# The number just below 1.
+JUST_BELOW = 1 - 2.0**-52
 # How often to look for where f turns, and bends that rounding makes of f = 1.
 VERTEX_STEPS, ROUNDING = 3, 1e-14
 # Cells for logits that are out of reach.
 N_OUTER = 4
 # How many numbers are kept side by side for a cell, and for a bin.
-_CELL, _BIN = 8, 4
+_CELL, _BIN = ORDER + 1, 4
 
 
 def is_loaded() -> bool:
@@ -105,20 +107,27 @@ def count(p: AnyArray, y: AnyArray, n_cells: int, reach: float = 0.0) -> FloatAr
     return table.reshape(size, 2, 4).T[:3] if all(are_sound) else None
 
 
-def residual_moments(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray:
-    """Return the sums of (y - p) d^q over each cell, one row a q = 0..ORDER."""
+def residual_moments(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray | None:
+    """Return the sums of (y - p) d^q, q = 0..ORDER, one row a cell, folded.
+
+    Return None where not every row has p and y in [0, 1].
+    """
+    from calibrant.compiled import moments
+
+    size = n_cells * _CELL
+    table, are_sound = _added_up(moments.gather, p, y, (n_cells,), 2 * size)
+    return table[:size].reshape(n_cells, _CELL) if all(are_sound) else None
+
+
+def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray | None:
+    """Return for each bin k/B <= p < (k+1)/B its rows and its sums of p, y and y - p.
+
+    Return None where not every row has p and y in [0, 1].
+    """
     from calibrant.compiled import kernels
 
-    table, _ = _added_up(kernels.gather, p, y, (n_cells,), n_cells * _CELL)
-    return table.reshape(n_cells, _CELL).T[: ORDER + 1]
-
-
-def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray:
-    """Return for each bin k/B <= p < (k+1)/B its rows and its sums of p, y and y - p."""
-    from calibrant.compiled import kernels
-
-    table, _ = _added_up(kernels.add_up, p, y, (n_bins,), LANES * n_bins * _BIN)
-    return table[: n_bins * _BIN].reshape(n_bins, _BIN).T
+    table, are_sound = _added_up(kernels.add_up, p, y, (n_bins,), LANES * n_bins * _BIN)
+    return table[: n_bins * _BIN].reshape(n_bins, _BIN).T if all(are_sound) else None
 
 
 def column_bin_sums(table: AnyArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
@@ -145,12 +154,20 @@ def _added_up(
     """Return the sum of all cores' tables of a size, and what the kernel said on each."""
 
     def run(rows: slice) -> tuple[FloatArray, Any]:
-        table = np.zeros(size)
+        table = _zeros(size)
         return table, kernel(p[rows], y[rows], *cells, table)
 
     most = min(len(p) // _LEAST_SHARE, _MOST_SCRATCH // (8 * size))
     tables, said = zip(*_on_every_core(run, len(p), most), strict=True)
     return sum(tables[1:], tables[0]), said
+
+
+def _zeros(size: int) -> FloatArray:
+    """Return zeros of which every eight fill one line of the processor's cache."""
+    line = 64
+    zeros = np.zeros(size + line // 8)
+    first = -zeros.ctypes.data % line // 8
+    return zeros[first : first + size]
 
 
 def _on_every_core(work: Callable[[slice], _Result], n_rows: int, most: int) -> list[_Result]:

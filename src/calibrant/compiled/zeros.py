@@ -17,13 +17,13 @@ _TINY = float(np.finfo(np.float64).tiny)
 
 
 @compiled
-def even_mean(f: Any, series: Any, parabola: Any) -> tuple[float, float]:
+def even_mean(f: Any, n_cells: int, series: Any, parabola: Any) -> tuple[float, float]:
     """Return the mean of abs(f) over half a period, and the sum of abs(f') over its zeros there.
 
+    f has values at 0, ..., n_cells, three or more beyond, and at its end two of those before 0.
     `series` takes six values around a cell to coefficients of -2 Q, P and P', and `parabola` takes
     them to c, b, a.
     """
-    n_cells = len(f) // 2
     total, most = -(abs(f[0]) + abs(f[n_cells])) / 2, 0.0
     for j in range(n_cells + 1):
         total += abs(f[j])
@@ -34,7 +34,7 @@ def even_mean(f: Any, series: Any, parabola: Any) -> tuple[float, float]:
         is_near = j + 1 < n_cells and abs(left + f[j + 2]) > 5 * abs(right)
         crosses = (left < 0) != (right < 0)
         if crosses or is_near or was_near:
-            # Indices below 0 find the end of the period.
+            # Indices below 0 find the end.
             for i in range(6):
                 six[i] = f[j + i - 2]
             if crosses:
@@ -45,6 +45,30 @@ def even_mean(f: Any, series: Any, parabola: Any) -> tuple[float, float]:
             steepness += slope
         was_near = is_near
     return total / n_cells, steepness * n_cells
+
+
+@compiled
+def smoothed_mean(
+    a: Any, scale: float, cosines: Any, series: Any, parabola: Any
+) -> tuple[float, float]:
+    """Return the same of a cosine series smoothed at a scale, given cos(pi t) at 0, 1/N, ..., 1."""
+    n_cells = len(cosines) - 1
+    f, last = np.zeros(n_cells + 6), np.zeros(n_cells + 1)
+    # Clenshaw's sum, all points side by side.
+    for k in range(len(a) - 1, 0, -1):
+        angle = math.pi * k * scale
+        b = 2 * a[k] * math.exp(-angle * angle / 2)
+        for j in range(n_cells + 1):
+            this = f[j]
+            f[j] = 2 * cosines[j] * this - last[j] + b
+            last[j] = this
+    for j in range(n_cells + 1):
+        f[j] = cosines[j] * f[j] - last[j] + a[0]
+    # It is even about both ends.
+    for i in range(1, 4):
+        f[n_cells + i] = f[n_cells - i]
+    f[-1], f[-2] = f[1], f[2]
+    return even_mean(f, n_cells, series, parabola)  # type: ignore[no-any-return]
 
 
 @compiled

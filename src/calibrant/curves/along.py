@@ -17,8 +17,9 @@ from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.estimate import check_level
 from calibrant.inference.intervals.clusters import read_codes
 from calibrant.multiclass import one_problem
+from calibrant.reading import read_weights
 from calibrant.results.tables import BiasTable
-from calibrant.sample import Sample, read_weights
+from calibrant.sample import Sample
 
 __all__ = ["bias_along"]
 

@@ -20,7 +20,7 @@ from calibrant.arrays import AnyArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.labels import is_missing
 from calibrant.problem import Index
-from calibrant.sample import one_column
+from calibrant.reading import one_column
 
 Kind = Literal["names", "numbers", "dates"]
 Mask = npt.NDArray[np.bool_]

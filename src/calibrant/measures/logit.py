@@ -23,7 +23,8 @@ from calibrant.lines import TAILS, Line, line_of_rows
 from calibrant.logits import logit, sigmoid
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
-from calibrant.sample import Sample, read_weights
+from calibrant.reading import read_weights
+from calibrant.sample import Sample
 
 __all__ = ["logit_smoothed_ece"]
 

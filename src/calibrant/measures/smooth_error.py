@@ -13,8 +13,9 @@ import numpy as np
 from calibrant import checks, cosine
 from calibrant.absolute import even_mean, rough_even_mean
 from calibrant.arrays import FloatArray
+from calibrant.compiled import passes
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.fixed_point import fixed_point
+from calibrant.fixed_point import NEAR, fixed_point
 from calibrant.lines import TAILS, Line, line_of_rows
 from calibrant.logits import logit
 from calibrant.problem import Problem
@@ -100,10 +101,15 @@ class Residuals:
     def _above(self, lowest: float) -> float | None:
         """Return the fixed point unless it lies below a scale."""
         a = self.spectrum(lowest / self.length)
-        norm, rough = partial(self._norm, a), partial(self._norm, a, mean=rough_even_mean)
-        # smECE is rarely much larger than the mean residual a_0 and what noise there is.
-        guess = abs(float(a[0])) + self.beyond + _usual_noise(self.n)
-        return fixed_point(norm, rough, lowest, guess)
+        # smECE is at least the mean residual a_0, and usually not far below the root mean square of
+        # what is left when that, and noise, are smoothed away.
+        seen = abs(float(a[0])) + self.beyond + _usual_noise(self.n)
+        guess = self.beyond + 0.8 * cosine.root_mean_square(a, seen / self.length)
+        if not passes.is_loaded():
+            # Rough looks, as fast as compiled ones, say where to look, and decide nothing.
+            rough = partial(self._norm, a, mean=rough_even_mean)
+            guess = fixed_point(rough, lowest, guess, NEAR) or lowest
+        return fixed_point(partial(self._norm, a), lowest, guess)
 
     def _above_what_a_part_shows(self, lowest: float) -> float | None:
         """Return the fixed point if it is where a part of the rows has it, far above `lowest`."""

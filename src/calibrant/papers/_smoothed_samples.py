@@ -115,8 +115,7 @@ def _spectra(x: FloatArray, values: list[FloatArray], scale: float) -> FloatArra
     block = (side_by_side / n_samples).ravel(), [value.ravel() for value in values]
     moments = cosine.gather([block], len(values), n_samples * n_cells, order)
     moments = moments.reshape(len(values), order + 1, n_samples, n_cells)
-    modes = min(cosine.n_modes(scale), n_cells)
-    return cosine.coefficients(np.moveaxis(moments, 2, 1), modes)
+    return cosine.coefficients(np.moveaxis(moments, 2, 1), cosine.n_modes(scale))
 
 
 def _smoothed(a: FloatArray, scales: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
 from calibrant.inference.estimate import check_level
 from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.reading import read_weights
 from calibrant.recalibration.binned import HistogramCalibrator, ScalingBinningCalibrator
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.folds import columns, divided, n_rows
@@ -29,7 +30,6 @@ from calibrant.recalibration.reading import read_rows
 from calibrant.recalibration.result import Recalibration
 from calibrant.recalibration.temperature import TemperatureCalibrator
 from calibrant.recalibration.trial import Candidate, Trial
-from calibrant.sample import read_weights
 
 __all__ = ["METHODS", "recalibrate"]
 

@@ -15,9 +15,10 @@ from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
 from calibrant.problem import Index
 from calibrant.randomness import Generator, read_generator
+from calibrant.reading import read_weights
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.reading import check_order, read_rows
-from calibrant.sample import Sample, read_weights
+from calibrant.sample import Sample
 
 __all__ = ["cross_fitted"]
 

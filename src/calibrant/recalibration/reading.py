@@ -13,7 +13,8 @@ from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
 from calibrant.multiclass import read_table
 from calibrant.problem import Problem
-from calibrant.sample import Sample, one_column
+from calibrant.reading import one_column
+from calibrant.sample import Sample
 from calibrant.sketches.state import Sketch
 
 

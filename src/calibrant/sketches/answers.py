@@ -202,7 +202,7 @@ class OnProbabilities(_Known):
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         moments = np.array([self._cell_moments(quantity) for quantity in quantities])
-        return cosine.coefficients(moments, min(cosine.n_modes(scale), self.sketch.n_cells))
+        return cosine.coefficients(moments, cosine.n_modes(scale))
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
         """Bound the L1 norm, over W, of what a quantity smoothed at `scale` lacks."""
@@ -278,7 +278,7 @@ class OnLogits(_Known):
         def spectrum(scale: float, *quantities: Quantity) -> FloatArray:
             moments = np.array([self._cell_moments(quantity) for quantity in quantities])
             moments = np.pad(moments, ((0, 0), (0, 0), (room, room)))
-            return cosine.coefficients(moments, min(cosine.n_modes(scale), moments.shape[-1]))
+            return cosine.coefficients(moments, cosine.n_modes(scale))
 
         def error(scale: float, quantity: Quantity) -> float:
             return (

@@ -10,6 +10,7 @@ from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray, IntArray, as_array
 from calibrant.compiled import passes
 from calibrant.problem import Index
+from calibrant.reading import read_sample
 from calibrant.sample import Sample
 from calibrant.sketches.cells import LOGIT_REACH, Cells
 from calibrant.sketches.table import CellTable, Offsets
@@ -34,7 +35,7 @@ def add_rows(
             return
     if sample_weight is not None and _weighs_nothing(as_array(sample_weight, "sample_weight"), p):
         return
-    sample = Sample.read(y, p, sample_weight=sample_weight, pos_label=pos_label)
+    sample = read_sample(y, p, sample_weight=sample_weight, pos_label=pos_label)
     table.is_weighted |= sample.is_weighted
     deposit = Deposit(cells, table)
     for p, y, w in sample.blocks():

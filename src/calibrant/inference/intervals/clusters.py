@@ -19,7 +19,7 @@ from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.places import CellOf
 from calibrant.problem import Index, Problem
 from calibrant.randomness import Generator
-from calibrant.sample import one_column, read_weights
+from calibrant.reading import one_column, read_weights
 
 # Covariances are right to about sqrt(2 / 1024), 4%.
 _MOST_BUNDLES = 1024

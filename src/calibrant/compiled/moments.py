@@ -1,0 +1,127 @@
+"""Moments of residuals as a compiled loop; importing this module imports numba.
+
+A cell keeps eight sums side by side, one row of memory. Compilers add to them one by one; here
+they are told to do it four at a time, for four rows at a time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import types
+from numba.extending import intrinsic
+
+from calibrant.compiled.kernels import STRETCH, compiled
+from calibrant.compiled.passes import JUST_BELOW, ORDER
+
+_FOUR = ir.VectorType(ir.DoubleType(), 4)
+
+
+def _addition(
+    typing: Any, sums: Any, places: Any, values: Any, offsets: Any, j: Any
+) -> tuple[Any, Callable[..., Any]]:
+    """Add v d^q, q = 0..7, of rows j to j + 3 to the eight sums at the place of each."""
+
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        *arrays, first = arguments
+        sums, places, values, offsets = (
+            context.make_array(kind)(context, builder, array).data
+            for kind, array in zip(signature.args, arrays, strict=False)
+        )
+        value, offset = (_four_at(builder, of, first) for of in (values, offsets))
+        powers = [value]
+        for _ in range(3):
+            powers.append(builder.fmul(powers[-1], offset))
+        square = builder.fmul(offset, offset)
+        fourth = builder.fmul(square, square)
+        lower = _transposed(builder, powers)
+        upper = _transposed(builder, [builder.fmul(power, fourth) for power in powers])
+        for i in range(4):
+            place = builder.load(builder.gep(places, [builder.add(first, first.type(i))]))
+            start = builder.zext(place, first.type)
+            _add(builder, sums, start, lower[i])
+            _add(builder, sums, builder.add(start, first.type(4)), upper[i])
+        return context.get_dummy_value()
+
+    return types.void(sums, places, values, offsets, j), generate
+
+
+_add_four_rows: Any = intrinsic(_addition)
+
+
+@compiled
+def gather(p: Any, y: Any, n_cells: int, sums: Any) -> bool:
+    """Add rows to the sums of (y - p) d^q, q = 0..ORDER, of each cell, if all are sound.
+
+    Sound are scores and outcomes in [0, 1]. Cells are folded as `calibrant.cosine` has them; what
+    is beyond them is scratch.
+    """
+    places, offsets, values = np.zeros(STRETCH, np.uint32), np.zeros(STRETCH), np.zeros(STRETCH)
+    # So that 1 falls into the last cell.
+    size, unfolded = n_cells * JUST_BELOW, sums[n_cells * (ORDER + 1) :]
+    for start in range(0, len(p), STRETCH):
+        scores, outcomes = p[start : start + STRETCH], y[start : start + STRETCH]
+        sound: Any = True
+        for j in range(len(scores)):
+            score, outcome = np.float64(scores[j]), np.float64(outcomes[j])
+            sound &= (score >= 0) & (score <= 1) & (outcome >= 0) & (outcome <= 1)
+            x = score * size
+            k = np.int32(x)
+            places[j] = np.uint32(ORDER + 1) * np.uint32(k)
+            offsets[j] = x - np.float64(k) - 0.5
+            values[j] = outcome - score
+        if not sound:
+            return False
+        # The last stretch may end amid four rows.
+        values[len(scores) :] = 0
+        for j in range(0, len(scores), 4):
+            _add_four_rows(unfolded, places, values, offsets, j)
+    _fold(unfolded.reshape(n_cells, ORDER + 1), sums[: unfolded.size].reshape(n_cells, ORDER + 1))
+    return True
+
+
+@compiled
+def _fold(cells: Any, folded: Any) -> None:
+    """Copy even cells from the left and odd ones from the right, these as seen from there."""
+    for k in range(len(cells)):
+        is_odd = k % 2 == 1
+        place, sign = (len(cells) - 1 - k // 2, -1.0) if is_odd else (k // 2, 1.0)
+        for q in range(0, ORDER + 1, 2):
+            folded[place, q] = cells[k, q]
+            folded[place, q + 1] = sign * cells[k, q + 1]
+
+
+def _four_at(builder: Any, array: Any, place: Any) -> Any:
+    """Return four neighbouring numbers."""
+    return builder.load(_address(builder, array, place), align=8)
+
+
+def _add(builder: Any, array: Any, place: Any, four: Any) -> None:
+    """Add to four neighbouring numbers."""
+    address = _address(builder, array, place)
+    builder.store(builder.fadd(builder.load(address, align=8), four), address, align=8)
+
+
+def _address(builder: Any, array: Any, place: Any) -> Any:
+    return builder.bitcast(builder.gep(array, [place]), _FOUR.as_pointer())
+
+
+def _transposed(builder: Any, rows: list[Any]) -> list[Any]:
+    """Return the columns of four rows of four."""
+
+    def picked(left: Any, right: Any, *which: int) -> Any:
+        mask = ir.Constant(ir.VectorType(ir.IntType(32), 4), which)
+        return builder.shuffle_vector(left, right, mask)
+
+    a, b, c, d = rows
+    even_ab, odd_ab = picked(a, b, 0, 4, 2, 6), picked(a, b, 1, 5, 3, 7)
+    even_cd, odd_cd = picked(c, d, 0, 4, 2, 6), picked(c, d, 1, 5, 3, 7)
+    return [
+        picked(even_ab, even_cd, 0, 1, 4, 5),
+        picked(odd_ab, odd_cd, 0, 1, 4, 5),
+        picked(even_ab, even_cd, 2, 3, 6, 7),
+        picked(odd_ab, odd_cd, 2, 3, 6, 7),
+    ]

@@ -1,0 +1,116 @@
+"""Rows from outside: checked, and made a sample of.
+
+Long plain columns are not looked at twice: compiled passes look at rows while they add them up, and
+whatever else asks for the rows has them checked first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cached_property
+from typing import Any
+
+from calibrant import checks
+from calibrant.arrays import AnyArray, as_array
+from calibrant.compiled import passes
+from calibrant.errors import CalibrantError
+from calibrant.labels import read_outcomes
+from calibrant.sample import Sample
+
+
+def read_sample(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+) -> Sample:
+    """Check one-dimensional input and make a sample of it; zero-weight rows are left out."""
+    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    for array, name in ((y, "y_true"), (p, "y_prob")):
+        checks.check_not_empty(array, name)
+    y, p = one_column(y, "y_true"), one_column(p, "y_prob")
+    checks.check_same_length(y, "y_true", p, "y_prob")
+    if sample_weight is pos_label is labels is None and LateSample.is_worth_while(y, p):
+        return LateSample(y, p)
+    y, p = _checked(y, p, pos_label, labels)
+    return Sample(y, p).weighted(read_weights(sample_weight, len(p)))
+
+
+def _checked(
+    y: AnyArray, p: AnyArray, pos_label: Any, labels: Sequence[Any] | None
+) -> tuple[AnyArray, AnyArray]:
+    p = checks.as_numbers(p, "y_prob")
+    checks.check_probabilities(p)
+    y = read_outcomes(y, pos_label, labels)
+    checks.check_not_swapped(y, p)
+    return y, p
+
+
+class LateSample(Sample):
+    """Columns of numbers, checked when they are first looked at."""
+
+    _unchecked: tuple[AnyArray, AnyArray]
+
+    def __init__(
+        self, y: AnyArray, p: AnyArray, w: AnyArray | None = None, lowest: float = 0.0
+    ) -> None:
+        self.__dict__.update(_unchecked=(y, p), w=w, lowest=lowest)
+
+    def __reduce__(self) -> tuple[type[Sample], tuple[Any, ...]]:
+        """Leave for another process as checked rows."""
+        return Sample, (self.y, self.p, self.w, self.lowest)
+
+    @staticmethod
+    def is_worth_while(y: AnyArray, p: AnyArray) -> bool:
+        """Tell whether compiled passes can look at these columns."""
+        return passes.is_worth_while(p, y) and not checks.may_be_swapped(y, p)
+
+    @cached_property
+    def _rows(self) -> tuple[AnyArray, AnyArray]:
+        return _checked(*self._unchecked, None, None)
+
+    @property
+    def y(self) -> AnyArray:
+        """Outcomes in [0, 1]."""
+        return self._rows[0]
+
+    @property
+    def p(self) -> AnyArray:
+        """Predictions in [0, 1]."""
+        return self._rows[1]
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self._unchecked[0])
+
+    def part(self) -> Sample:
+        """Return the checked sample of some of many rows."""
+        y, p = (self._some(column) for column in self._unchecked)
+        if checks.are_unit(y) and checks.are_unit(p):
+            return Sample(y, p)
+        return super().part()
+
+    def _to_pass_over(self) -> tuple[AnyArray, AnyArray]:
+        return self._unchecked
+
+
+def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
+    """Return checked weights, or None where every row counts once."""
+    if sample_weight is None:
+        return None
+    w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
+    w = checks.as_numbers(w, "sample_weight")
+    checks.check_weights(w, n)
+    return w
+
+
+def one_column(array: AnyArray, name: str) -> AnyArray:
+    """Return shape (n,) or (n, 1) as (n,)."""
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    if array.ndim != 1:
+        raise CalibrantError(f"{name} must have shape (n,); got {array.shape}")
+    return array
