@@ -277,8 +277,12 @@ def test_moments_of_any_number_of_rows(n):
 def test_smoothed_series(scale):
     for seed in range(20):
         a = np.random.default_rng(seed).normal(size=600) / 100
+        if seed % 2:
+            # A zero next to either end.
+            a[0] -= cosine.values(cosine.damped(a, scale), 5000)[1 if seed % 4 == 1 else -2]
         ours, theirs = cosine.abs_integral(a, scale), in_numpy(cosine.abs_integral, a, scale)
-        assert ours == pytest.approx(theirs, rel=1e-11, abs=1e-14)
+        # Next to an end f is flat, and rounding moves a zero, and the slope there.
+        assert ours == pytest.approx(theirs, rel=1e-11, abs=1e-12)
 
 
 @pytest.mark.usefixtures("compiled")
