@@ -132,10 +132,7 @@ class ClassTable:
 
         Shape (classes, 4, bins); of rows that count once each and have one class.
         """
-        rows, pred = passes.column_bin_sums(self.prob, n_bins)
-        p_true = np.asarray(_pick(self.prob, self.outcome), dtype=np.float64)
-        place = self.outcome * n_bins + UniformBins.of(n_bins).index(p_true)
-        true = np.bincount(place, minlength=rows.size).reshape(rows.shape)
+        rows, pred, true = passes.column_bin_sums(self.prob, self.outcome, n_bins)
         return np.stack((rows, pred, true, true - pred), axis=1)
 
     def outcomes_of(self, column: int) -> AnyArray:

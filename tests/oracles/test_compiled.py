@@ -95,9 +95,9 @@ def passed(monkeypatch):
     found = []
     sums = passes.column_bin_sums
 
-    def counting(table, n_bins):
+    def counting(table, outcome, n_bins):
         found.append(n_bins)
-        return sums(table, n_bins)
+        return sums(table, outcome, n_bins)
 
     monkeypatch.setattr(passes, "column_bin_sums", counting)
     return found

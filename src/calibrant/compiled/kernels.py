@@ -122,6 +122,20 @@ def add_up_columns(p: Any, n_columns: int, n_bins: int, sums: Any) -> None:
 
 
 @compiled
+def count_true(table: Any, outcome: Any, n_bins: int, counts: Any) -> None:
+    """Add rows to the counts of each column and bin, in the column of their outcome."""
+    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
+    scores = np.empty(STRETCH)
+    for start in range(0, len(outcome), STRETCH):
+        columns = outcome[start : start + STRETCH]
+        for j in range(len(columns)):
+            scores[j] = table[start + j, columns[j]]
+        _locate(scores[: len(columns)], n_bins, places, offsets)
+        for j in range(len(columns)):
+            counts[columns[j], places[j]] += 1
+
+
+@compiled
 def _locate(p: Any, n_cells: Any, cells: Any, offsets: Any) -> None:
     """Write down the cell of each row, k/N <= p < (k+1)/N, and its offset from the centre."""
     last, on_edge = np.uint32(n_cells - 1), np.False_

@@ -37,7 +37,7 @@ def load_compiled() -> None:
         y = np.zeros(len(p), dtype)
         passes.residual_moments(p, y, 8)
         passes.bin_sums(p, y, 4)
-    passes.column_bin_sums(p.reshape(4, 4), 4)
+    passes.column_bin_sums(p.reshape(4, 4), np.zeros(4, np.intp), 4)
     tables = np.zeros((21, 6)), np.zeros((3, 6))
     zeros.even_mean(p, 8, *tables)
     zeros.smoothed_mean(p, 0.5, p, *tables)

@@ -130,22 +130,29 @@ def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray | None:
     return table[: n_bins * _BIN].reshape(n_bins, _BIN).T if all(are_sound) else None
 
 
-def column_bin_sums(table: AnyArray, n_bins: int) -> tuple[FloatArray, FloatArray]:
-    """Return for each column of a table and each bin its rows and their sum, (columns, bins)."""
+def column_bin_sums(
+    table: AnyArray, outcome: AnyArray, n_bins: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return the rows of each column of a table and each bin, their sum, and how many are true.
+
+    A row is true in the column of its outcome. Shapes (columns, bins).
+    """
     from calibrant.compiled import kernels
 
     n_rows, n_columns = table.shape
-    size = 2 * n_columns * n_bins
+    size = n_columns * n_bins
 
     def run(rows: slice) -> FloatArray:
-        sums = np.zeros(size)
-        kernels.add_up_columns(table[rows].reshape(-1), n_columns, n_bins, sums)
+        sums = np.zeros(3 * size)
+        kernels.add_up_columns(table[rows].reshape(-1), n_columns, n_bins, sums[: 2 * size])
+        counts = sums[2 * size :].reshape(n_columns, n_bins)
+        kernels.count_true(table[rows], outcome[rows], n_bins, counts)
         return sums
 
-    most = min(table.size // _LEAST_SHARE, _MOST_SCRATCH // (8 * size))
-    tables = _on_every_core(run, n_rows, most)
-    rows, total = sum(tables[1:], tables[0]).reshape(n_bins, n_columns, 2).T
-    return rows, total
+    most = min(table.size // _LEAST_SHARE, _MOST_SCRATCH // (24 * size))
+    sums = sum(_on_every_core(run, n_rows, most), np.zeros(3 * size))
+    rows, total = sums[: 2 * size].reshape(n_bins, n_columns, 2).T
+    return rows, total, sums[2 * size :].reshape(n_columns, n_bins)
 
 
 def _added_up(
