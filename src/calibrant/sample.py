@@ -34,6 +34,14 @@ _WORTH_NOT_SORTING = 1 << 17
 # no more, than so many of them.
 _STRETCH, _FEWEST_STRETCHES, _MOST_STRETCHES, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
+# The parts of 1, y and p in what is summed over rows that count once each.
+_PARTS: dict[Quantity, tuple[float, float, float]] = {
+    "rows": (1.0, 0.0, 0.0),
+    "weight": (1.0, 0.0, 0.0),
+    "pred": (0.0, 0.0, 1.0),
+    "true": (0.0, 1.0, 0.0),
+    "residual": (0.0, 1.0, -1.0),
+}
 # Where sums over uniform bins have what: of rows that count once each.
 _UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
 
@@ -154,10 +162,9 @@ class Sample:
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
-        if quantities == ("residual",):
-            folded = self._residual_moments(cosine.cells_for(passes.ORDER, scale))
-            if folded is not None:
-                return cosine.folded_coefficients(folded, cosine.n_modes(scale))[None]
+        folded = self._folded_moments(cosine.cells_for(passes.ORDER, scale), quantities)
+        if folded is not None:
+            return cosine.folded_coefficients(folded, cosine.n_modes(scale))
         n_cells, order = cosine.resolution(self.n, scale)
         blocks = (
             (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
@@ -166,11 +173,14 @@ class Sample:
         moments = cosine.gather(blocks, len(quantities), n_cells, order)
         return cosine.coefficients(moments, cosine.n_modes(scale))
 
-    def _residual_moments(self, n_cells: int) -> FloatArray | None:
-        """Return the folded moments of y - p in each cell, if compiled code can."""
+    def _folded_moments(self, n_cells: int, of: tuple[Quantity, ...]) -> FloatArray | None:
+        """Return the folded moments of each quantity in each cell, if compiled code can."""
         y, p = self._to_pass_over()
-        is_worth_while = self.w is None and passes.is_worth_while(p, y)
-        return passes.residual_moments(p, y, n_cells) if is_worth_while else None
+        if self.w is not None or not passes.is_worth_while(p, y):
+            return None
+        found = [passes.moments(p, y, n_cells, _PARTS[quantity]) for quantity in of]
+        sound = [moments for moments in found if moments is not None]
+        return np.array(sound) if len(sound) == len(found) else None
 
     def _to_pass_over(self) -> tuple[AnyArray, AnyArray]:
         """Return y and p for passes that find out whether all rows are sound."""

@@ -58,7 +58,7 @@ def some_rows(kind):
 def test_same_as_numpy(kind, dtypes):
     y, p = some_rows(kind)
     y, p = y.astype(dtypes[0]), p.astype(dtypes[1])
-    for measure in (cb.ece, cb.mce, cb.smooth_ece):
+    for measure in (cb.ece, cb.mce, cb.smooth_ece, cb.density_ece):
         assert measure(y, p) == pytest.approx(in_numpy(measure, y, p), abs=1e-12)
     table, expected = cb.bin_table(y, p, n_bins=10), in_numpy(cb.bin_table, y, p, n_bins=10)
     assert table.n.tolist() == expected.n.tolist()
@@ -265,8 +265,8 @@ def test_moments_of_any_number_of_rows(n):
     rng = np.random.default_rng(n)
     p = np.concatenate(([1.0, 0.0], rng.random(n)))[:n]
     y, n_cells = rng.random(n), 37
-    found = passes.residual_moments(p, y, n_cells)
-    moments = cosine.gather([(p, [y - p])], 1, n_cells, 8)[0, : passes.ORDER + 1]
+    found = passes.moments(p, y, n_cells, (0.25, 1.0, -1.0))
+    moments = cosine.gather([(p, [0.25 + y - p])], 1, n_cells, 8)[0, : passes.ORDER + 1]
     assert found == pytest.approx(cosine._folded(moments), abs=1e-12)
     folded = cosine.folded_coefficients(found, 100)
     assert folded == pytest.approx(cosine.coefficients(moments, 100), abs=1e-11)
@@ -343,11 +343,16 @@ def test_without_numba_there_is_nothing_to_load(monkeypatch):
 def test_compiled_code_writes_nowhere_else():
     from calibrant.compiled import kernels, moments
 
-    for kernel, size in ((moments.gather, 16), (kernels.add_up, passes.LANES * 4)):
+    residual = (0.0, 1.0, -1.0)
+    for kernel, size, more in (
+        (moments.gather, 16, (residual,)),
+        (kernels.add_up, passes.LANES * 4, ()),
+    ):
         for score in (np.nan, np.inf, -np.inf, -1e-17, 1.01, -5.0, 1e300, 0.0, 1.0):
             # In the middle of numbers that nothing may touch.
             whole = np.full(300 + 15 * size, 7.0)
-            is_sound = kernel(np.full(9, score), np.zeros(9), 15, whole[100 : 100 + 15 * size])
+            table = whole[100 : 100 + 15 * size]
+            is_sound = kernel(np.full(9, score), np.zeros(9), 15, *more, table)
             assert is_sound == (0 <= score <= 1)
             assert np.all(whole[:100] == 7)
             assert np.all(whole[100 + 15 * size :] == 7)

@@ -35,7 +35,7 @@ def load_compiled() -> None:
     p = np.linspace(0, 1, 16)
     for dtype in passes.USUAL:
         y = np.zeros(len(p), dtype)
-        passes.residual_moments(p, y, 8)
+        passes.moments(p, y, 8, (0.0, 1.0, -1.0))
         passes.bin_sums(p, y, 4)
     passes.column_bin_sums(p.reshape(4, 4), np.zeros(4, np.intp), 4)
     tables = np.zeros((21, 6)), np.zeros((3, 6))

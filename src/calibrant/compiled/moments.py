@@ -1,4 +1,4 @@
-"""Moments of residuals as a compiled loop; importing this module imports numba.
+"""Moments of rows within cells as a compiled loop; importing this module imports numba.
 
 A cell keeps eight sums side by side, one row of memory. Compilers add to them one by one; here
 they are told to do it four at a time, for four rows at a time.
@@ -53,14 +53,17 @@ _add_four_rows: Any = intrinsic(_addition)
 
 
 @compiled
-def gather(p: Any, y: Any, n_cells: int, sums: Any) -> bool:
-    """Add rows to the sums of (y - p) d^q, q = 0..ORDER, of each cell, if all are sound.
+def gather(p: Any, y: Any, n_cells: int, of: tuple[float, float, float], sums: Any) -> bool:
+    """Add rows to the sums of v d^q, q = 0..ORDER, of each cell, if all are sound.
+
+    `of` says what to add up: its three numbers times 1, y and p make v.
 
     Sound are scores and outcomes in [0, 1]. Cells are folded as `calibrant.cosine` has them; what
     is beyond them is scratch.
     """
     places, offsets, values = np.zeros(STRETCH, np.uint32), np.zeros(STRETCH), np.zeros(STRETCH)
     # So that 1 falls into the last cell.
+    one, of_y, of_p = of
     size, unfolded = n_cells * JUST_BELOW, sums[n_cells * (ORDER + 1) :]
     for start in range(0, len(p), STRETCH):
         scores, outcomes = p[start : start + STRETCH], y[start : start + STRETCH]
@@ -72,7 +75,7 @@ def gather(p: Any, y: Any, n_cells: int, sums: Any) -> bool:
             k = np.int32(x)
             places[j] = np.uint32(ORDER + 1) * np.uint32(k)
             offsets[j] = x - np.float64(k) - 0.5
-            values[j] = outcome - score
+            values[j] = one + of_y * outcome + of_p * score
         if not sound:
             return False
         # The last stretch may end amid four rows.

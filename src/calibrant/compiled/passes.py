@@ -107,15 +107,17 @@ def count(p: AnyArray, y: AnyArray, n_cells: int, reach: float = 0.0) -> FloatAr
     return table.reshape(size, 2, 4).T[:3] if all(are_sound) else None
 
 
-def residual_moments(p: AnyArray, y: AnyArray, n_cells: int) -> FloatArray | None:
-    """Return the sums of (y - p) d^q, q = 0..ORDER, one row a cell, folded.
+def moments(
+    p: AnyArray, y: AnyArray, n_cells: int, of: tuple[float, float, float]
+) -> FloatArray | None:
+    """Return the sums of v d^q, q = 0..ORDER, one row a cell, folded.
 
-    Return None where not every row has p and y in [0, 1].
+    `of` has the parts of 1, y and p in v. Return None where not every row has p and y in [0, 1].
     """
-    from calibrant.compiled import moments
+    from calibrant.compiled.moments import gather
 
     size = n_cells * _CELL
-    table, are_sound = _added_up(moments.gather, p, y, (n_cells,), 2 * size)
+    table, are_sound = _added_up(gather, p, y, (n_cells, of), 2 * size)
     return table[:size].reshape(n_cells, _CELL) if all(are_sound) else None
 
 

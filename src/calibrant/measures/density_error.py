@@ -9,6 +9,7 @@ so that P(y = 1 | t) = g / f by Bayes' rule. The error is the integral of abs(g 
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -19,6 +20,7 @@ from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.kernels import GAUSSIAN, KERNELS, Kernel
+from calibrant.measures.spreads import spreads
 from calibrant.problem import Problem
 
 Bandwidth = float | Literal["silverman"]
@@ -178,23 +180,10 @@ def silverman(problem: Problem) -> float:
 
 def _spreads(problem: Problem) -> tuple[float, float]:
     """Return the standard deviation of the scores, and their interquartile range over 1.34."""
-    steps = problem.steps
-    mean = np.average(steps.score, weights=steps.weight)
-    deviation = float(np.sqrt(np.average((steps.score - mean) ** 2, weights=steps.weight)))
+    deviation, between_quartiles = spreads(problem)
     if problem.n > 1:
-        deviation *= np.sqrt(problem.n / (problem.n - 1))
-    quartiles = _weighted_quantiles(problem, np.array([0.25, 0.75]))
-    return deviation, float(np.diff(quartiles)[0]) / 1.34
-
-
-def _weighted_quantiles(problem: Problem, q: FloatArray) -> FloatArray:
-    """Return the scores at which the weight reaches shares q, linear between rows' middles."""
-    steps = problem.steps
-    end = np.cumsum(steps.weight)
-    half_row = steps.weight / steps.rows / 2
-    # From the middle of its first row to the middle of its last, the score stays.
-    middles = np.stack((end - steps.weight + half_row, end - half_row), axis=1)
-    return np.interp(q * problem.weight, middles.reshape(-1), np.repeat(steps.score, 2))
+        deviation *= math.sqrt(problem.n / (problem.n - 1))
+    return deviation, between_quartiles / 1.34
 
 
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
