@@ -6,7 +6,7 @@ to stay inside it, and cosines over that interval do the rest.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, Protocol
 
@@ -61,20 +61,45 @@ class Line:
         return self.high - self.low
 
 
+Blocks = Iterator[tuple[FloatArray, Sequence[FloatArray]]]
+
+
 def line_of_rows(u: FloatArray, values: Mapping[Quantity, FloatArray], tails: float) -> Line:
     """Return the line of rows at places u, some of them infinite."""
     inside = np.isfinite(u)
     finite = u[inside]
-    low, high = (float(finite.min()), float(finite.max())) if len(finite) else (0.0, 1.0)
-    low, high = low - TAILS * tails, high + TAILS * tails
-    x = (finite - low) / (high - low)
+    span = (float(finite.min()), float(finite.max())) if len(finite) else None
 
-    def spectrum(scale: float, *quantities: Quantity) -> FloatArray:
-        return cosine.spectrum(x, [values[quantity][inside] for quantity in quantities], scale)
+    def rows(*quantities: Quantity) -> Blocks:
+        yield finite, [values[quantity][inside] for quantity in quantities]
 
     def ends(quantity: Quantity) -> tuple[float, float]:
         value = values[quantity]
         return float(value[u == -np.inf].sum()), float(value[u == np.inf].sum())
+
+    return line_of_blocks(rows, len(u), ends, span, tails)
+
+
+def line_of_blocks(
+    rows: Callable[..., Blocks],
+    n_rows: int,
+    ends: Callable[[Quantity], tuple[float, float]],
+    span: tuple[float, float] | None,
+    tails: float,
+) -> Line:
+    """Return the line of rows that come in blocks: those at finite places, within a span if any.
+
+    `rows` takes quantities and yields (places, the quantities of every row) of one block after
+    another.
+    """
+    low, high = span or (0.0, 1.0)
+    low, high = low - TAILS * tails, high + TAILS * tails
+
+    def spectrum(scale: float, *quantities: Quantity) -> FloatArray:
+        n_cells, order = cosine.resolution(n_rows, scale)
+        blocks = (((u - low) / (high - low), values) for u, values in rows(*quantities))
+        moments = cosine.gather(blocks, len(quantities), n_cells, order)
+        return cosine.coefficients(moments, cosine.n_modes(scale))
 
     finest = cosine.FINEST_SCALE * (high - low)
     return Line(low, high, spectrum, ends, finest, lambda scale, quantity: 0.0)

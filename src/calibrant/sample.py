@@ -17,7 +17,7 @@ from calibrant import checks, cosine, pooling
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.binning import UniformBins
 from calibrant.compiled import passes
-from calibrant.lines import Line, Quantity, line_of_rows
+from calibrant.lines import Blocks, Line, Quantity, line_of_blocks
 from calibrant.logits import logit
 from calibrant.problem import Assignment, Atoms, Block, Index
 
@@ -188,9 +188,32 @@ class Sample:
 
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with room for noise of scale `tails` around them."""
-        p, y, w = self.columns()
-        values: dict[Quantity, FloatArray] = {"weight": w, "true": w * y, "residual": w * (y - p)}
-        return line_of_rows(logit(p), values, tails)
+
+        def rows(*quantities: Quantity) -> Blocks:
+            for p, y, w in self.blocks():
+                values = [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities]
+                inside = (p > 0) & (p < 1)
+                if not inside.all():
+                    p, values = p[inside], [value[inside] for value in values]
+                yield logit(p), values
+
+        def ends(quantity: Quantity) -> tuple[float, float]:
+            sums = np.zeros(2)
+            for p, y, w in self.blocks():
+                value = _filled(_per_row(quantity, p, y, w), p)
+                sums += value[p == 0].sum(), value[p == 1].sum()
+            return float(sums[0]), float(sums[1])
+
+        return line_of_blocks(rows, self.n, ends, self._finite_logits(), tails)
+
+    def _finite_logits(self) -> tuple[float, float] | None:
+        """Return the least and the greatest finite logit, if there is any."""
+        inner = (p[(p > 0) & (p < 1)] for p, _, _ in self.blocks())
+        ends = np.array([(p.min(), p.max()) for p in inner if len(p)])
+        if not len(ends):
+            return None
+        low, high = logit(np.array([ends[:, 0].min(), ends[:, 1].max()])).tolist()
+        return low, high
 
     def squared_error(self) -> float:
         """Return the sum of w (p - y)^2."""

@@ -80,7 +80,8 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
 
 def _at_infinity(line: Line) -> float:
     """Return the error of rows that noise does not move: those of the wrong outcome."""
-    return line.ends("true")[0] + line.ends("weight")[1] - line.ends("true")[1]
+    true_below, true_above = line.ends("true")
+    return true_below + line.ends("weight")[1] - true_above
 
 
 def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> float:
