@@ -55,7 +55,7 @@ MOST_CELLS = 1 << 21
 FINEST_SCALE = 16 / MOST_CELLS
 # Cells per scale that moments up to an order ask for: the error is below 5e-10 wherever in their
 # cells scores are.
-_CELLS_PER_SCALE = {2: 250, 4: 12, 6: 3, 7: 2}
+_CELLS_PER_SCALE = {2: 256, 4: 12, 6: 3, 7: 2}
 # (above so many rows, order of moments, as long as there are no more cells than this): many cells
 # are slow to fill once they are too many for the cache.
 _ORDERS = ((0, 6, MOST_CELLS), (20_000, 4, MOST_CELLS), (500_000, 2, 1 << 15))

@@ -7,9 +7,9 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 _MOST_STEPS = 100
-# Steps of Newton's, in units of the scale, after which no further look is taken: the error is the
-# square of the step.
-_SHORT, NEAR = 3e-6, 3e-3
+# Steps of Newton's, in units of the scale, after which no further look is taken. Where zeros of
+# what the norm is of come or go, its slope has a root's bend: the error is the step to 3/2.
+_SHORT, NEAR = 3e-7, 3e-3
 
 
 class _Look(NamedTuple):

@@ -8,7 +8,10 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant import cosine
 from calibrant.errors import CalibrantError, SketchError
+from calibrant.sample import Sample
+from calibrant.sketches.answers import problem_of
 
 SHAPES = {
     "continuous": lambda rng, n: rng.random(n),
@@ -234,3 +237,18 @@ def test_error_bound_reads_its_words():
         cb.error_bound(sketch, "ece", bins=3)
     with pytest.raises(CalibrantError, match="about sketches"):
         cb.error_bound([0, 1])
+
+
+@pytest.mark.parametrize("quantity", ["weight", "true", "pred", "residual"])
+@pytest.mark.parametrize("offset", [-0.499, -0.1, 0.0, 0.25, 0.499])
+def test_what_one_smoothed_row_lacks(quantity, offset):
+    # The greatest part of a bound that rows can reach, one by one.
+    n_cells = 1000
+    for cell in (0, 400, 998):
+        for outcome in (0.0, 1.0):
+            p = np.array([(cell + 0.5 + offset) / n_cells])
+            known = problem_of(cb.Sketch(n_cells).update([outcome], p))
+            for scale in (0.008, 0.03):
+                rows = Sample(np.array([outcome]), p).spectrum(scale, quantity)[0]
+                lack, _ = cosine.abs_integral(rows - known.spectrum(scale, quantity)[0], scale)
+                assert lack <= known.spectrum_error(scale, quantity)

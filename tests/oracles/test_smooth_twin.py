@@ -157,3 +157,23 @@ def test_density(kernel, h, bounds, shape):
     value = density_ece(y, p, sample_weight=w, bandwidth=h, kernel=kernel, bounds=bounds)
     # The triweight's transform falls slowly; what is cut off is below 1e-6.
     assert value == pytest.approx(exact, abs=1e-9 if kernel == "gaussian" else 1e-6)
+
+
+@pytest.mark.parametrize(
+    ("p", "w"),
+    [
+        (
+            [0, 0.9428004715485069, 0.3],
+            [0.2064675325423678, 0.7561165962466646, 0.037415871210967566],
+        ),
+        (
+            [0, 0.9499760334974526, 0.3],
+            [0.04758346770464804, 0.48049740900642235, 0.4719191232889296],
+        ),
+    ],
+)
+def test_a_zero_that_comes_or_goes_at_the_fixed_point(p, w):
+    # There the slope of the norm has a root's bend, and Newton's steps gain fewer digits.
+    y = [1, 0, 0.3]
+    expected = twin.smooth_fixed_point(y, p, w)
+    assert smooth_ece(y, p, sample_weight=w) == pytest.approx(expected, abs=3e-10)

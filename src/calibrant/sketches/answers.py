@@ -176,11 +176,12 @@ class _Known:
         share = {"weight": zero + one, "true": one, "rows": zero + one}.get(quantity)
         if share is not None:
             return _C3 * reach**3 * float(share.sum()) / 32 / self.weight
-        # Residuals y - p, whose p is itself expanded: each order lacks what the next would hold.
-        residual = float(np.dot(zero, p0 + slope) + np.dot(one, 1 - p0 + slope))
+        # p and y - p, whose p is itself expanded: each order lacks what the next would hold.
+        size_of_one = p0 if quantity == "pred" else 1 - p0
+        size = float(np.dot(zero, p0 + slope) + np.dot(one, size_of_one + slope))
         squares = float(self._moments[2].sum())
         lacking = 2 * slope**3 + _C1 * reach * slope**2 + _C2 * reach**2 * slope
-        return (_C3 * reach**3 * residual / 32 + lacking * squares / 2) / self.weight
+        return (_C3 * reach**3 * size / 32 + lacking * squares / 2) / self.weight
 
 
 class OnProbabilities(_Known):
