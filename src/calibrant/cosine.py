@@ -49,16 +49,14 @@ _GAUSSIAN_REACH = 8.6
 _POINTS_PER_SCALE = 64
 _POINTS_TO_INTEGRATE = 16
 _LEAST_POINTS = 64
-# Moments and their transforms take up to half a gigabyte at the finest scales of few rows. Scales
-# below FINEST_SCALE are out of reach.
-MOST_CELLS = 1 << 21
-FINEST_SCALE = 16 / MOST_CELLS
+# At scales below this one moments and their transforms would take more than a third of a gigabyte.
+FINEST_SCALE = 2.0**-17
 # Cells per scale that moments up to an order ask for: the error is below 5e-10 wherever in their
 # cells scores are.
 _CELLS_PER_SCALE = {2: 256, 4: 12, 6: 3, 7: 2}
 # (above so many rows, order of moments, as long as there are no more cells than this): many cells
 # are slow to fill once they are too many for the cache.
-_ORDERS = ((0, 6, MOST_CELLS), (20_000, 4, MOST_CELLS), (500_000, 2, 1 << 15))
+_ORDERS = ((0, 6, math.inf), (20_000, 4, math.inf), (500_000, 2, 1 << 15))
 _SHORT = 4096
 # So few terms, over all points, that compiled code adds them up sooner than an FFT is begun.
 _FEW_TERMS = 1 << 16
@@ -77,11 +75,11 @@ def resolution(n_rows: int, scale: float) -> tuple[int, int]:
     actual error is far below the bound in the module's docstring.
     """
     # The order of moments falls as rows grow in number, as long as there is room for the cells.
-    for most_rows, order, most_cells in reversed(_ORDERS):
+    for above_rows, order, most_cells in reversed(_ORDERS):
         n_cells = cells_for(order, scale)
-        if n_rows > most_rows and n_cells <= most_cells:
-            return n_cells, order
-    return min(n_cells, MOST_CELLS), order
+        if n_rows > above_rows and n_cells <= most_cells:
+            break
+    return n_cells, order
 
 
 def cells_for(order: int, scale: float) -> int:
@@ -200,7 +198,8 @@ def abs_integral(
     """Return the integral over [0, 1] of abs(h_s), and its derivative with respect to the scale.
 
     By the heat equation dh/ds = s h'', so that the derivative is -2 s times the sum of abs(h')
-    over the zeros of h: at 0 and 1 h' is nil. Several rows have a scale each.
+    over the zeros of h: at 0 and 1 h' is nil. Several rows have a scale each. Where compiled code
+    is loaded it takes the mean of short series itself, exactly.
     """
     if not isinstance(scale, float):
         pairs = [abs_integral(row, s, mean) for row, s in zip(a, scale.tolist(), strict=True)]
@@ -243,6 +242,7 @@ def _kept_if_small(make: Callable[..., _Table]) -> Callable[..., _Table]:
 
 @_kept_if_small
 def _cosines(n_points: int) -> FloatArray:
+    # Not locked: compiled code takes arrays that cannot be written to for another type.
     return np.cos(np.pi * np.arange(n_points + 1) / n_points)
 
 

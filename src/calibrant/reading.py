@@ -49,14 +49,18 @@ def _checked(
 
 
 class LateSample(Sample):
-    """Columns of numbers, checked when they are first looked at."""
+    """Columns of numbers, checked when they are first looked at.
+
+    They must not change until the call that they were given to returns.
+    """
 
     _unchecked: tuple[AnyArray, AnyArray]
 
-    def __init__(
-        self, y: AnyArray, p: AnyArray, w: AnyArray | None = None, lowest: float = 0.0
-    ) -> None:
-        self.__dict__.update(_unchecked=(y, p), w=w, lowest=lowest)
+    def __init__(self, y: AnyArray, p: AnyArray) -> None:
+        self.__dict__.update(_unchecked=(y, p))
+
+    def __repr__(self) -> str:
+        return f"LateSample(n={self.n})"
 
     def __reduce__(self) -> tuple[type[Sample], tuple[Any, ...]]:
         """Leave for another process as checked rows."""

@@ -178,9 +178,13 @@ class Sample:
         y, p = self._to_pass_over()
         if self.w is not None or not passes.is_worth_while(p, y):
             return None
-        found = [passes.moments(p, y, n_cells, _PARTS[quantity]) for quantity in of]
-        sound = [moments for moments in found if moments is not None]
-        return np.array(sound) if len(sound) == len(found) else None
+        found = []
+        for quantity in of:
+            moments = passes.moments(p, y, n_cells, _PARTS[quantity])
+            if moments is None:
+                return None
+            found.append(moments)
+        return np.array(found)
 
     def _to_pass_over(self) -> tuple[AnyArray, AnyArray]:
         """Return y and p for passes that find out whether all rows are sound."""

@@ -4,52 +4,19 @@ from __future__ import annotations
 
 import pickle
 import sys
-from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import absolute, checks, cosine, sample
+from calibrant import absolute, checks, cosine
 from calibrant.class_table import ClassTable
 from calibrant.compiled import loading, passes
-from calibrant.errors import CalibrantError, MissingDependencyError
-from calibrant.measures import smooth_error
-from calibrant.reading import LateSample, read_sample
+from calibrant.errors import MissingDependencyError
 from calibrant.sample import Sample
+from tests.compiled_or_not import N, in_numpy, some_rows
 
 pytest.importorskip("numba")
-
-N = 3000
-
-
-@pytest.fixture
-def compiled(monkeypatch):
-    """Take the compiled passes for any number of rows, in several stretches."""
-    monkeypatch.setattr(passes, "is_loaded", lambda: True)
-    monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
-    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
-    monkeypatch.setattr(passes, "_LEAST_SHARE", 1000)
-    monkeypatch.setattr(passes, "_LEAST_SHARE_TO_LOOK", 1000)
-    monkeypatch.setattr(passes, "WORTH_LOOKING", 1)
-
-
-def in_numpy(measure, *rows, **options):
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "is_loaded", lambda: False)
-        patch.setattr(passes, "is_worth_while", lambda *_: False)
-        return measure(*rows, **options)
-
-
-def some_rows(kind):
-    rng = np.random.default_rng(3)
-    p = {
-        "continuous": rng.random(N),
-        "tenths": rng.integers(0, 11, N) / 10,
-        "edges": np.concatenate((np.arange(N - 2) % 16 / 15, [0.0, 1.0])),
-        "beside edges": np.nextafter(np.arange(1, N + 1) % 15 / 15, rng.integers(0, 2, N)),
-    }[kind]
-    return rng.random(N) < p**1.5, p
 
 
 @pytest.mark.usefixtures("compiled")
@@ -177,86 +144,6 @@ def test_what_the_passes_do_not_know_is_left_to_numpy():
     assert weighted == pytest.approx(in_numpy(cb.smooth_ece, y, p, sample_weight=w), abs=1e-14)
     halves = np.linspace(0, 1, N).astype(np.float16)
     assert cb.ece(y, halves) == in_numpy(cb.ece, y, halves)
-
-
-LOOKING = (
-    cb.ece,
-    cb.smooth_ece,
-    cb.ecce_mad,
-    cb.density_ece,
-    cb.brier_score,
-    cb.bin_table,
-    cb.reliability_curve,
-    cb.assess,
-)
-
-
-def sentence(look, y, p):
-    with pytest.raises(CalibrantError) as refusal:
-        look(y, p)
-    return str(refusal.value)
-
-
-@pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
-@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.5, -0.25, -1e-17, 1 + 1e-7])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-def test_bad_scores_are_refused(look, bad, dtype):
-    y, p = some_rows("continuous")
-    p = p.astype(dtype)
-    p[1234] = bad
-    said = sentence(look, y, p)
-    assert "1234" in said
-    assert said == in_numpy(sentence, look, y, p)
-
-
-@pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
-@pytest.mark.parametrize("bad", [np.nan, -np.inf, 2.0, -1.0, 1.5])
-def test_bad_outcomes_are_refused(look, bad):
-    y, p = some_rows("continuous")
-    for dtype in (np.float64, np.int8) if bad in (2, -1) else (np.float64,):
-        outcomes = y.astype(dtype)
-        outcomes[2345] = bad
-        assert sentence(look, outcomes, p) == in_numpy(sentence, look, outcomes, p)
-
-
-@pytest.mark.usefixtures("compiled")
-@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
-def test_swapped_arguments_are_recognised(look):
-    y, p = some_rows("continuous")
-    assert "look swapped" in sentence(look, p, y.astype(float))
-
-
-@pytest.mark.usefixtures("compiled")
-def test_a_bad_score_among_those_seen_first(monkeypatch):
-    monkeypatch.setattr(smooth_error, "_MANY", 1000)
-    monkeypatch.setattr(sample, "_STRETCH", 64)
-    monkeypatch.setattr(sample, "_FEWEST_STRETCHES", 4)
-    y, p = some_rows("continuous")
-    for place in (3, N - 1):
-        wrong = p.copy()
-        wrong[place] = np.nan
-        assert f"index {place} " in sentence(cb.smooth_ece, y, wrong)
-    assert cb.smooth_ece(y, p) == pytest.approx(in_numpy(cb.smooth_ece, y, p), abs=1e-12)
-
-
-@pytest.mark.usefixtures("compiled")
-def test_rows_that_are_checked_late():
-    y, p = some_rows("tenths")
-    late = read_sample(y, p)
-    assert isinstance(late, LateSample)
-    assert type(read_sample(y, p, sample_weight=np.ones(N))) is Sample
-    sent = pickle.loads(pickle.dumps(late))
-    for other in (late, sent, replace(late, w=np.full(N, 2.0))):
-        assert other.n == N
-        assert other.p.tolist() == p.tolist()
-        assert other.y.tolist() == y.tolist()
-    assert late.atoms.score.tolist() == sorted(set(p))
-    wrong = read_sample(y, np.where(p > 0.9, 1.25, p))
-    assert wrong.n == N
-    assert "1.25" in sentence(lambda *_: wrong.spectrum(0.1, "residual"), y, p)
-    assert "1.25" in sentence(lambda *_: pickle.dumps(wrong), y, p)
 
 
 @pytest.mark.usefixtures("compiled")
@@ -413,3 +300,9 @@ def test_dips_between_grid_points_are_seen():
     _, steepness = absolute.even_mean(f)
     assert steepness == pytest.approx(in_numpy(absolute.even_mean, f)[1], rel=1e-12)
     assert steepness > 0
+
+
+def test_tables_have_room_for_what_is_added():
+    from calibrant.compiled import moments
+
+    assert moments.N_SUMS == passes.ORDER + 1

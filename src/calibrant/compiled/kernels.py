@@ -17,7 +17,7 @@ from numba import njit
 
 from calibrant.compiled.passes import LANES, NEAR_EDGE
 
-STRETCH = 256
+_STRETCH = 256
 # Threads run side by side, and dividing by 0 is not an error but infinite.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
@@ -34,8 +34,8 @@ def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
 @compiled
 def are_unit(values: Any) -> bool:
     """Tell whether all values lie in [0, 1]."""
-    for start in range(0, len(values), STRETCH):
-        stretch = values[start : start + STRETCH]
+    for start in range(0, len(values), _STRETCH):
+        stretch = values[start : start + _STRETCH]
         sound: Any = True
         for j in range(len(stretch)):
             sound &= (stretch[j] >= 0) & (stretch[j] <= 1)
@@ -51,9 +51,9 @@ def count(p: Any, y: Any, n_cells: int, reach: float, sums: Any) -> bool:
     Sound are scores in [0, 1] with outcomes 0 and 1. Cells divide [0, 1]; or, where `reach` is not
     0, the logits from -reach to reach.
     """
-    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
-    for start in range(0, len(p), STRETCH):
-        scores, outcomes = p[start : start + STRETCH], y[start : start + STRETCH]
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    for start in range(0, len(p), _STRETCH):
+        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
         sound: Any = True
         for j in range(len(scores)):
             x, outcome = scores[j], outcomes[j]
@@ -80,9 +80,9 @@ def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> bool:
 
     Sound are scores and outcomes in [0, 1]. What is beyond the bins is scratch.
     """
-    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
-    for start in range(0, len(p), STRETCH):
-        scores, outcomes = p[start : start + STRETCH], y[start : start + STRETCH]
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    for start in range(0, len(p), _STRETCH):
+        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
         sound: Any = True
         for j in range(len(scores)):
             score, outcome = scores[j], outcomes[j]
@@ -107,10 +107,10 @@ def add_up(p: Any, y: Any, n_bins: int, sums: Any) -> bool:
 @compiled
 def add_up_columns(p: Any, n_columns: int, n_bins: int, sums: Any) -> None:
     """Add a table, row by row, to (count, sum) of each bin and, within it, each column."""
-    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
     column, width = np.uint32(0), np.uint32(2 * n_columns)
-    for start in range(0, len(p), STRETCH):
-        scores = p[start : start + STRETCH]
+    for start in range(0, len(p), _STRETCH):
+        scores = p[start : start + _STRETCH]
         _locate(scores, n_bins, places, offsets)
         for j in range(len(scores)):
             place = places[j] * width + column
@@ -124,10 +124,10 @@ def add_up_columns(p: Any, n_columns: int, n_bins: int, sums: Any) -> None:
 @compiled
 def count_true(table: Any, outcome: Any, n_bins: int, counts: Any) -> None:
     """Add rows to the counts of each column and bin, in the column of their outcome."""
-    places, offsets = np.empty(STRETCH, np.uint32), np.empty(STRETCH)
-    scores = np.empty(STRETCH)
-    for start in range(0, len(outcome), STRETCH):
-        columns = outcome[start : start + STRETCH]
+    places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
+    scores = np.empty(_STRETCH)
+    for start in range(0, len(outcome), _STRETCH):
+        columns = outcome[start : start + _STRETCH]
         for j in range(len(columns)):
             scores[j] = table[start + j, columns[j]]
         _locate(scores[: len(columns)], n_bins, places, offsets)

@@ -1,7 +1,9 @@
 """Moments of rows within cells as a compiled loop; importing this module imports numba.
 
-A cell keeps eight sums side by side, one row of memory. Compilers add to them one by one; here
-they are told to do it four at a time, for four rows at a time.
+A cell keeps eight sums side by side, one line of the processor's cache. Compilers add to them one
+by one; here they are told to do it four at a time, for four rows at a time.
+
+Numba keeps compiled code on disk until this file changes: what is compiled in stands here.
 """
 
 from __future__ import annotations
@@ -14,10 +16,57 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
-from calibrant.compiled.kernels import STRETCH, compiled
-from calibrant.compiled.passes import JUST_BELOW, ORDER
+from calibrant.compiled.kernels import compiled
 
+N_SUMS = 8
+_STRETCH = 256
+# A hair less than 1, so that p = 1 falls into the last cell.
+_JUST_BELOW = 1 - 2.0**-52
 _FOUR = ir.VectorType(ir.DoubleType(), 4)
+
+
+@compiled
+def gather(p: Any, y: Any, n_cells: int, of: tuple[float, float, float], sums: Any) -> bool:
+    """Add rows to the sums of v d^q, q = 0..7, of each cell, if all are sound.
+
+    `of` says what to add up: its three numbers times 1, y and p make v.
+
+    Sound are scores and outcomes in [0, 1]. Cells are folded as `calibrant.cosine` has them; what
+    is beyond them is scratch.
+    """
+    places, offsets, values = np.zeros(_STRETCH, np.uint32), np.zeros(_STRETCH), np.zeros(_STRETCH)
+    one, of_y, of_p = of
+    size, unfolded = n_cells * _JUST_BELOW, sums[n_cells * N_SUMS :]
+    for start in range(0, len(p), _STRETCH):
+        scores, outcomes = p[start : start + _STRETCH], y[start : start + _STRETCH]
+        sound: Any = True
+        for j in range(len(scores)):
+            score, outcome = np.float64(scores[j]), np.float64(outcomes[j])
+            sound &= (score >= 0) & (score <= 1) & (outcome >= 0) & (outcome <= 1)
+            x = score * size
+            k = np.int32(x)
+            places[j] = np.uint32(N_SUMS) * np.uint32(k)
+            offsets[j] = x - np.float64(k) - 0.5
+            values[j] = one + of_y * outcome + of_p * score
+        if not sound:
+            return False
+        # The last stretch may end amid four rows.
+        values[len(scores) :] = 0
+        for j in range(0, len(scores), 4):
+            _add_four_rows(unfolded, places, values, offsets, j)
+    _fold(unfolded.reshape(n_cells, N_SUMS), sums[: unfolded.size].reshape(n_cells, N_SUMS))
+    return True
+
+
+@compiled
+def _fold(cells: Any, folded: Any) -> None:
+    """Copy even cells from the left and odd ones from the right, these as seen from there."""
+    for k in range(len(cells)):
+        is_odd = k % 2 == 1
+        place, sign = (len(cells) - 1 - k // 2, -1.0) if is_odd else (k // 2, 1.0)
+        for q in range(0, N_SUMS, 2):
+            folded[place, q] = cells[k, q]
+            folded[place, q + 1] = sign * cells[k, q + 1]
 
 
 def _addition(
@@ -50,51 +99,6 @@ def _addition(
 
 
 _add_four_rows: Any = intrinsic(_addition)
-
-
-@compiled
-def gather(p: Any, y: Any, n_cells: int, of: tuple[float, float, float], sums: Any) -> bool:
-    """Add rows to the sums of v d^q, q = 0..ORDER, of each cell, if all are sound.
-
-    `of` says what to add up: its three numbers times 1, y and p make v.
-
-    Sound are scores and outcomes in [0, 1]. Cells are folded as `calibrant.cosine` has them; what
-    is beyond them is scratch.
-    """
-    places, offsets, values = np.zeros(STRETCH, np.uint32), np.zeros(STRETCH), np.zeros(STRETCH)
-    # So that 1 falls into the last cell.
-    one, of_y, of_p = of
-    size, unfolded = n_cells * JUST_BELOW, sums[n_cells * (ORDER + 1) :]
-    for start in range(0, len(p), STRETCH):
-        scores, outcomes = p[start : start + STRETCH], y[start : start + STRETCH]
-        sound: Any = True
-        for j in range(len(scores)):
-            score, outcome = np.float64(scores[j]), np.float64(outcomes[j])
-            sound &= (score >= 0) & (score <= 1) & (outcome >= 0) & (outcome <= 1)
-            x = score * size
-            k = np.int32(x)
-            places[j] = np.uint32(ORDER + 1) * np.uint32(k)
-            offsets[j] = x - np.float64(k) - 0.5
-            values[j] = one + of_y * outcome + of_p * score
-        if not sound:
-            return False
-        # The last stretch may end amid four rows.
-        values[len(scores) :] = 0
-        for j in range(0, len(scores), 4):
-            _add_four_rows(unfolded, places, values, offsets, j)
-    _fold(unfolded.reshape(n_cells, ORDER + 1), sums[: unfolded.size].reshape(n_cells, ORDER + 1))
-    return True
-
-
-@compiled
-def _fold(cells: Any, folded: Any) -> None:
-    """Copy even cells from the left and odd ones from the right, these as seen from there."""
-    for k in range(len(cells)):
-        is_odd = k % 2 == 1
-        place, sign = (len(cells) - 1 - k // 2, -1.0) if is_odd else (k // 2, 1.0)
-        for q in range(0, ORDER + 1, 2):
-            folded[place, q] = cells[k, q]
-            folded[place, q + 1] = sign * cells[k, q + 1]
 
 
 def _four_at(builder: Any, array: Any, place: Any) -> Any:

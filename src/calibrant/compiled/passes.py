@@ -34,10 +34,8 @@ NEAR_EDGE = 0.5 - 1e-8
 # Neighbouring rows that share a bin add to it in turns, since an addition must wait for the one
 # before it to the same place.
 LANES = 4
-# Moments are kept up to this order.
+# Moments are kept up to this order, as many as `moments` adds side by side.
 ORDER = 7
-# The number just below 1.
-JUST_BELOW = 1 - 2.0**-52
 # How often to look for where f turns, and bends that rounding makes of f = 1.
 VERTEX_STEPS, ROUNDING = 3, 1e-14
 # Cells for logits that are out of reach.
@@ -49,7 +47,8 @@ _CELL, _BIN = ORDER + 1, 4
 def is_loaded() -> bool:
     """Tell whether everything has been compiled for short columns, by `load_compiled`."""
     zeros = sys.modules.get("calibrant.compiled.zeros")
-    return zeros is not None and len(zeros.even_mean.overloads) > 0
+    # Of all that is compiled for them the last.
+    return zeros is not None and len(zeros.smoothed_mean.overloads) > 0
 
 
 def is_worth_while(*columns: AnyArray) -> bool:

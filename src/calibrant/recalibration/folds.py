@@ -114,7 +114,9 @@ def columns(table: Table) -> tuple[AnyArray, AnyArray]:
 
 def with_predictions(table: Table, prob: FloatArray) -> Table:
     """Return the same outcomes under other probabilities."""
-    return replace(table, p=prob) if isinstance(table, Sample) else replace(table, prob=prob)
+    if isinstance(table, Sample):
+        return Sample(table.y, prob, table.w, table.lowest)
+    return replace(table, prob=prob)
 
 
 def n_rows(table: Table) -> int:

@@ -1,0 +1,108 @@
+"""Rows that compiled passes check while they add them up, against those checked beforehand."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant import sample
+from calibrant.errors import CalibrantError
+from calibrant.measures import smooth_error
+from calibrant.reading import LateSample, read_sample
+from calibrant.recalibration.folds import with_predictions
+from calibrant.sample import Sample
+from tests.compiled_or_not import N, in_numpy, some_rows
+
+pytest.importorskip("numba")
+
+LOOKING = (
+    cb.ece,
+    cb.smooth_ece,
+    cb.ecce_mad,
+    cb.density_ece,
+    cb.brier_score,
+    cb.bin_table,
+    cb.reliability_curve,
+    cb.assess,
+)
+
+
+def sentence(look, y, p):
+    with pytest.raises(CalibrantError) as refusal:
+        look(y, p)
+    return str(refusal.value)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, 1.5, -0.25, -1e-17, 1 + 1e-7])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_bad_scores_are_refused(look, bad, dtype):
+    y, p = some_rows("continuous")
+    p = p.astype(dtype)
+    p[1234] = bad
+    said = sentence(look, y, p)
+    assert "1234" in said
+    assert said == in_numpy(sentence, look, y, p)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
+@pytest.mark.parametrize("bad", [np.nan, -np.inf, 2.0, -1.0, 1.5])
+def test_bad_outcomes_are_refused(look, bad):
+    y, p = some_rows("continuous")
+    for dtype in (np.float64, np.int8) if bad in (2, -1) else (np.float64,):
+        outcomes = y.astype(dtype)
+        outcomes[2345] = bad
+        assert sentence(look, outcomes, p) == in_numpy(sentence, look, outcomes, p)
+
+
+@pytest.mark.usefixtures("compiled")
+@pytest.mark.parametrize("look", LOOKING, ids=lambda look: look.__name__)
+def test_swapped_arguments_are_recognised(look):
+    y, p = some_rows("continuous")
+    assert "look swapped" in sentence(look, p, y.astype(float))
+
+
+@pytest.mark.usefixtures("compiled")
+def test_a_bad_score_among_those_seen_first(monkeypatch):
+    monkeypatch.setattr(smooth_error, "_MANY", 1000)
+    monkeypatch.setattr(sample, "_STRETCH", 64)
+    monkeypatch.setattr(sample, "_FEWEST_STRETCHES", 4)
+    y, p = some_rows("continuous")
+    for place in (3, N - 1):
+        wrong = p.copy()
+        wrong[place] = np.nan
+        assert f"index {place} " in sentence(cb.smooth_ece, y, wrong)
+    assert cb.smooth_ece(y, p) == pytest.approx(in_numpy(cb.smooth_ece, y, p), abs=1e-12)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_rows_that_are_checked_late():
+    y, p = some_rows("tenths")
+    late = read_sample(y, p)
+    assert isinstance(late, LateSample)
+    assert type(read_sample(y, p, sample_weight=np.ones(N))) is Sample
+    sent = pickle.loads(pickle.dumps(late))
+    for other in (late, sent, with_predictions(late, p)):
+        assert other.n == N
+        assert other.p.tolist() == p.tolist()
+        assert other.y.tolist() == y.tolist()
+    assert late.atoms.score.tolist() == sorted(set(p))
+    wrong = read_sample(y, np.where(p > 0.9, 1.25, p))
+    assert repr(wrong) == "LateSample(n=3000)"
+    assert "1.25" in sentence(lambda *_: wrong.spectrum(0.1, "residual"), y, p)
+    assert "1.25" in sentence(lambda *_: pickle.dumps(wrong), y, p)
+
+
+@pytest.mark.usefixtures("compiled")
+def test_predictions_of_our_own_are_not_checked():
+    # Soft labels and predictions of 0 and 1, which would be refused as swapped if given.
+    _, p = some_rows("continuous")
+    late = read_sample(p, p)
+    assert isinstance(late, LateSample)
+    hard = (p > 0.5).astype(float)
+    assert with_predictions(late, hard).squared_error() == pytest.approx(((hard - p) ** 2).sum())
