@@ -17,7 +17,7 @@ from calibrant.problem import Atoms, Block, Index
 
 Keys = npt.NDArray[np.uint64]
 
-_BLOCK_ROWS = 1 << 16
+_BLOCK_ROWS = 1 << 17
 _CELLS = 1 << 16
 _COLUMNS = tuple(column.name for column in fields(Atoms))
 _ONE = np.uint64(1)
@@ -131,9 +131,9 @@ def _pool_block(keys: Keys) -> Atoms:
     starts = _starts(bits)
     if len(starts) == len(keys):
         rows = np.ones(len(keys))
-    else:
-        rows = np.diff(starts, append=len(keys)).astype(np.float64)
-        score, true = score[starts], np.add.reduceat(true, starts)
+        return Atoms(score, rows, rows, rows, true, true - score)
+    rows = np.diff(starts, append=len(keys)).astype(np.float64)
+    score, true = score[starts], np.add.reduceat(true, starts)
     return Atoms(score, rows, rows, rows, true, true - rows * score)
 
 
