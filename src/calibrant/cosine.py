@@ -154,7 +154,7 @@ def folded_coefficients(folded: FloatArray, modes: int) -> FloatArray:
     n_cells, n_moments = folded.shape[-2:]
     spectrum = np.ascontiguousarray(np.fft.rfft(folded, axis=-2))
     which, factors = _mode_table(n_cells, modes, n_moments)
-    parts = spectrum.view(np.float64)[..., which, :]
+    parts = np.take(spectrum.view(np.float64), which, axis=-2)
     return np.asarray(np.einsum("...kj,kj->...k", parts, factors))
 
 
@@ -216,7 +216,7 @@ def abs_integral(
 
 def root_mean_square(a: FloatArray, scale: float) -> float:
     """Return the root of the integral over [0, 1] of h_s^2."""
-    b = damped(a, scale)
+    b = damped(a[: n_modes(scale) + 1], scale)
     return math.sqrt(2 * float(b @ b) - float(b[0]) ** 2)
 
 

@@ -16,6 +16,7 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 
+from calibrant.compiled.fetching import ask_for
 from calibrant.compiled.kernels import compiled
 
 N_SUMS = 8
@@ -53,6 +54,10 @@ def gather(p: Any, y: Any, n_cells: int, of: tuple[float, float, float], sums: A
         # The last stretch may end amid four rows.
         values[len(scores) :] = 0
         for j in range(0, len(scores), 4):
+            # A line of the cache holds eight rows.
+            if j % 8 == 0:
+                ask_for(p, start + _STRETCH + j)
+                ask_for(y, start + _STRETCH + j)
             _add_four_rows(unfolded, places, values, offsets, j)
     _fold(unfolded.reshape(n_cells, N_SUMS), sums[: unfolded.size].reshape(n_cells, N_SUMS))
     return True

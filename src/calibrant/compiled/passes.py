@@ -102,8 +102,8 @@ def count(p: AnyArray, y: AnyArray, n_cells: int, reach: float = 0.0) -> FloatAr
     from calibrant.compiled import kernels
 
     size = n_cells + (N_OUTER if reach else 0)
-    table, are_sound = _added_up(kernels.count, p, y, (n_cells, reach), size * _CELL)
-    return table.reshape(size, 2, 4).T[:3] if all(are_sound) else None
+    table = _added_up(kernels.count, p, y, (n_cells, reach), size * _CELL)
+    return None if table is None else table.reshape(size, 2, 4).T[:3]
 
 
 def moments(
@@ -116,8 +116,8 @@ def moments(
     from calibrant.compiled.moments import gather
 
     size = n_cells * _CELL
-    table, are_sound = _added_up(gather, p, y, (n_cells, of), 2 * size)
-    return table[:size].reshape(n_cells, _CELL) if all(are_sound) else None
+    table = _added_up(gather, p, y, (n_cells, of), 2 * size)
+    return None if table is None else table[:size].reshape(n_cells, _CELL)
 
 
 def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray | None:
@@ -127,8 +127,8 @@ def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray | None:
     """
     from calibrant.compiled import kernels
 
-    table, are_sound = _added_up(kernels.add_up, p, y, (n_bins,), LANES * n_bins * _BIN)
-    return table[: n_bins * _BIN].reshape(n_bins, _BIN).T if all(are_sound) else None
+    table = _added_up(kernels.add_up, p, y, (n_bins,), LANES * n_bins * _BIN)
+    return None if table is None else table[: n_bins * _BIN].reshape(n_bins, _BIN).T
 
 
 def column_bin_sums(
@@ -158,16 +158,20 @@ def column_bin_sums(
 
 def _added_up(
     kernel: Callable[..., Any], p: AnyArray, y: AnyArray, cells: tuple[Any, ...], size: int
-) -> tuple[FloatArray, tuple[Any, ...]]:
-    """Return the sum of all cores' tables of a size, and what the kernel said on each."""
+) -> FloatArray | None:
+    """Return the sum of all cores' tables of a size, or None where a row is not sound."""
 
-    def run(rows: slice) -> tuple[FloatArray, Any]:
+    def run(rows: slice) -> FloatArray | None:
         table = _zeros(size)
-        return table, kernel(p[rows], y[rows], *cells, table)
+        return table if kernel(p[rows], y[rows], *cells, table) else None
 
     most = min(len(p) // _LEAST_SHARE, _MOST_SCRATCH // (8 * size))
-    tables, said = zip(*_on_every_core(run, len(p), most), strict=True)
-    return sum(tables[1:], tables[0]), said
+    total: FloatArray | None = None
+    for table in _on_every_core(run, len(p), most):
+        if table is None:
+            return None
+        total = table if total is None else total + table
+    return total
 
 
 def _zeros(size: int) -> FloatArray:
