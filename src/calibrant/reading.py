@@ -32,20 +32,20 @@ def read_sample(
         checks.check_not_empty(array, name)
     y, p = one_column(y, "y_true"), one_column(p, "y_prob")
     checks.check_same_length(y, "y_true", p, "y_prob")
-    if sample_weight is pos_label is labels is None and LateSample.is_worth_while(y, p):
-        return LateSample(y, p)
-    y, p = _checked(y, p, pos_label, labels)
+    if sample_weight is pos_label is labels is None and LateSample.is_worth_while(p, y):
+        return LateSample(p, y)
+    p, y = _checked(p, y, pos_label, labels)
     return Sample(y, p).weighted(read_weights(sample_weight, len(p)))
 
 
 def _checked(
-    y: AnyArray, p: AnyArray, pos_label: Any, labels: Sequence[Any] | None
+    p: AnyArray, y: AnyArray, pos_label: Any, labels: Sequence[Any] | None
 ) -> tuple[AnyArray, AnyArray]:
     p = checks.as_numbers(p, "y_prob")
     checks.check_probabilities(p)
     y = read_outcomes(y, pos_label, labels)
     checks.check_not_swapped(y, p)
-    return y, p
+    return p, y
 
 
 class LateSample(Sample):
@@ -56,8 +56,8 @@ class LateSample(Sample):
 
     _unchecked: tuple[AnyArray, AnyArray]
 
-    def __init__(self, y: AnyArray, p: AnyArray) -> None:
-        self.__dict__.update(_unchecked=(y, p))
+    def __init__(self, p: AnyArray, y: AnyArray) -> None:
+        self.__dict__.update(_unchecked=(p, y))
 
     def __repr__(self) -> str:
         return f"LateSample(n={self.n})"
@@ -67,7 +67,7 @@ class LateSample(Sample):
         return Sample, (self.y, self.p, self.w, self.lowest)
 
     @staticmethod
-    def is_worth_while(y: AnyArray, p: AnyArray) -> bool:
+    def is_worth_while(p: AnyArray, y: AnyArray) -> bool:
         """Tell whether compiled passes can look at these columns."""
         return passes.is_worth_while(p, y) and not checks.may_be_swapped(y, p)
 
@@ -76,13 +76,13 @@ class LateSample(Sample):
         return _checked(*self._unchecked, None, None)
 
     @property
-    def y(self) -> AnyArray:
-        """Outcomes in [0, 1]."""
+    def p(self) -> AnyArray:
+        """Predictions in [0, 1]."""
         return self._rows[0]
 
     @property
-    def p(self) -> AnyArray:
-        """Predictions in [0, 1]."""
+    def y(self) -> AnyArray:
+        """Outcomes in [0, 1]."""
         return self._rows[1]
 
     @property
@@ -92,8 +92,8 @@ class LateSample(Sample):
 
     def part(self) -> Sample:
         """Return the checked sample of some of many rows."""
-        y, p = (self._some(column) for column in self._unchecked)
-        if checks.are_unit(y) and checks.are_unit(p):
+        p, y = (self._some(column) for column in self._unchecked)
+        if checks.are_unit(p) and checks.are_unit(y):
             return Sample(y, p)
         return super().part()
 

@@ -156,9 +156,8 @@ class Sample:
 
     def _uniform_sums(self, bins: UniformBins) -> FloatArray | None:
         """Return the rows of each bin and their sums of p, y and y - p, if compiled code can."""
-        y, p = self._to_pass_over()
-        is_worth_while = self.w is None and passes.is_worth_while(p, y)
-        return passes.bin_sums(p, y, bins.n_bins) if is_worth_while else None
+        columns = self._to_pass_over()
+        return None if columns is None else passes.bin_sums(*columns, bins.n_bins)
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
@@ -175,20 +174,22 @@ class Sample:
 
     def _folded_moments(self, n_cells: int, of: tuple[Quantity, ...]) -> FloatArray | None:
         """Return the folded moments of each quantity in each cell, if compiled code can."""
-        y, p = self._to_pass_over()
-        if self.w is not None or not passes.is_worth_while(p, y):
+        columns = self._to_pass_over()
+        if columns is None:
             return None
         found = []
         for quantity in of:
-            moments = passes.moments(p, y, n_cells, _PARTS[quantity])
+            moments = passes.moments(*columns, n_cells, _PARTS[quantity])
             if moments is None:
                 return None
             found.append(moments)
         return np.array(found)
 
-    def _to_pass_over(self) -> tuple[AnyArray, AnyArray]:
-        """Return y and p for passes that find out whether all rows are sound."""
-        return self.y, self.p
+    def _to_pass_over(self) -> tuple[AnyArray, AnyArray] | None:
+        """Return p and y for compiled passes, which find out whether all rows are sound."""
+        if self.w is not None or not passes.is_worth_while(self.p, self.y):
+            return None
+        return self.p, self.y
 
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with room for noise of scale `tails` around them."""

@@ -54,10 +54,10 @@ def is_loaded() -> bool:
 def is_worth_while(*columns: AnyArray) -> bool:
     """Tell whether compiled passes are at hand, suit these columns and would be faster."""
     n_rows = len(columns[0])
-    if n_rows < _WORTH_CALLING or not all(_is_plain(column) for column in columns):
+    if n_rows < _WORTH_CALLING or not all(map(_is_plain, columns)):
         return False
     if n_rows < _WORTH_LOADING:
-        return is_loaded() and all(_is_usual(column) for column in columns)
+        return is_loaded() and all(map(_is_usual, columns))
     is_here = "numba" in sys.modules
     return is_here or (n_rows >= _WORTH_LOADING_NUMBA and find_spec("numba") is not None)
 
@@ -178,7 +178,7 @@ def _zeros(size: int) -> FloatArray:
     """Return zeros of which every eight fill one line of the processor's cache."""
     line = 64
     zeros = np.zeros(size + line // 8)
-    first = -zeros.ctypes.data % line // 8
+    first = -zeros.__array_interface__["data"][0] % line // 8
     return zeros[first : first + size]
 
 
