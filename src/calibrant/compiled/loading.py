@@ -18,7 +18,7 @@ def load_compiled() -> None:
     Long columns load what they need by themselves: those of 8 million rows, or of 33 000 where
     numba has been imported. After this call columns of 512 rows use it too, if scores are float64
     and outcomes float64, int64 or bool, each in one piece; others of fewer than 33 000 rows are
-    left to numpy. It takes about a second, and the first time on a machine several, while numba
+    left to numpy. It takes about a second, and the first time on a machine a dozen, while numba
     compiles. Values differ from those of numpy alone by 1e-9 at most, usually by 1e-15.
 
     Raises
