@@ -68,9 +68,9 @@ def even_mean(f: FloatArray) -> tuple[float, float]:
 
 
 def smoothed_mean(a: FloatArray, scale: float, cosines: FloatArray) -> tuple[float, float]:
-    """Return the same of a_0 + 2 sum a_k cos(pi k t) smoothed at a scale, if compiled code is here.
+    """Return the same of a_0 + 2 sum a_k cos(pi k t) smoothed at a scale, by compiled code.
 
-    `cosines` are those of pi t at 0, 1/N, ..., 1.
+    `cosines` are those of pi t at 0, 1/N, ..., 1. The code must have been loaded.
     """
     from calibrant.compiled import zeros
 

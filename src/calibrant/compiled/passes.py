@@ -40,8 +40,8 @@ ORDER = 7
 VERTEX_STEPS, ROUNDING = 3, 1e-14
 # Cells for logits that are out of reach.
 N_OUTER = 4
-# How many numbers are kept side by side for a cell, and for a bin.
-_CELL, _BIN = ORDER + 1, 4
+# How many numbers are kept side by side for an outcome of a cell, and for a bin.
+_OUTCOME, _BIN = 4, 4
 
 
 def is_loaded() -> bool:
@@ -102,8 +102,8 @@ def count(p: AnyArray, y: AnyArray, n_cells: int, reach: float = 0.0) -> FloatAr
     from calibrant.compiled import kernels
 
     size = n_cells + (N_OUTER if reach else 0)
-    table = _added_up(kernels.count, p, y, (n_cells, reach), size * _CELL)
-    return None if table is None else table.reshape(size, 2, 4).T[:3]
+    table = _added_up(kernels.count, p, y, (n_cells, reach), size * 2 * _OUTCOME)
+    return None if table is None else table.reshape(size, 2, _OUTCOME).T[:3]
 
 
 def moments(
@@ -115,9 +115,9 @@ def moments(
     """
     from calibrant.compiled.moments import gather
 
-    size = n_cells * _CELL
+    size = n_cells * (ORDER + 1)
     table = _added_up(gather, p, y, (n_cells, of), 2 * size)
-    return None if table is None else table[:size].reshape(n_cells, _CELL)
+    return None if table is None else table[:size].reshape(n_cells, ORDER + 1)
 
 
 def bin_sums(p: AnyArray, y: AnyArray, n_bins: int) -> FloatArray | None:
