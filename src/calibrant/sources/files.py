@@ -19,6 +19,7 @@ import narwhals.stable.v2 as nw
 from narwhals import Expr
 
 from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.sketches.cells import Cells
 from calibrant.sketches.state import Sketch
 from calibrant.sources.columns import Columns, quoted
 from calibrant.sources.faults import Faults, rules_of
@@ -47,7 +48,7 @@ class Table(NamedTuple):
 
 
 def sketch_files(
-    source: str | os.PathLike[str], columns: Columns, where: Expr | None, n_cells: int
+    source: str | os.PathLike[str], columns: Columns, where: Expr | None, cells: Cells
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Return sketches of the rows of all files, by group or class, and the rows not counted."""
     try:
@@ -62,8 +63,8 @@ def sketch_files(
         tables = _tables(connection, paths, columns, where)
         # Rows come out of DuckDB by way of pyarrow; groups are better told apart inside.
         if columns.by is None and find_spec("pyarrow") is not None:
-            return _streamed(tables, n_cells, is_filtered=where is not None)
-        return _pushed_down(tables, columns, n_cells)
+            return _streamed(tables, cells, is_filtered=where is not None)
+        return _pushed_down(tables, columns, cells)
 
 
 def paths_of(source: str | os.PathLike[str]) -> list[Path]:
@@ -113,13 +114,13 @@ def _tables(
 
 
 def _streamed(
-    tables: Iterator[Table], n_cells: int, *, is_filtered: bool
+    tables: Iterator[Table], cells: Cells, *, is_filtered: bool
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Count the rows as DuckDB reads them."""
     tally = None
     with progress() as show:
         for path, frame, columns in tables:
-            tally = tally or Tally(columns, n_cells)
+            tally = tally or Tally(columns, cells)
             tally.begin(f" of {path.name}" + ", counting those kept by where" * is_filtered)
             with saying(path):
                 for stretch in _stretches(frame.to_native(), columns.names):
@@ -148,13 +149,13 @@ def _stretches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.Data
 
 
 def _pushed_down(
-    tables: Iterator[Table], columns: Columns, n_cells: int
+    tables: Iterator[Table], columns: Columns, cells: Cells
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Let DuckDB add up the rows of each file, and add up the files."""
     parts, faults = [], Faults(rules_of(columns))
     for path, frame, bound in tables:
         with saying(path):
-            sketches, wrong = sketch_in_engine(frame, bound, n_cells)
+            sketches, wrong = sketch_in_engine(frame, bound, cells)
         faults.rules = wrong.rules
         faults.merge(wrong, f"in {path.name}")
         parts.append(sketches)
