@@ -10,10 +10,11 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from calibrant.curves.reliability_view import Window
 from calibrant.plot import marks
 from calibrant.plot.canvas import axes_or_new
 from calibrant.plot.corners import Above, Beside, Corner, Path, above_diagonal
-from calibrant.plot.diagram import Diagram, Window, gather
+from calibrant.plot.diagram import Diagram, gather, window_of
 from calibrant.plot.frame import Frame, Margin, check_limits, check_margin
 from calibrant.plot.margin import draw_margin
 from calibrant.plot.models import read_models
@@ -144,7 +145,7 @@ class View:
 
     def frame(self, diagrams: list[Diagram]) -> Frame:
         """Return the frame that shows all of some diagrams."""
-        window = Window.around(diagrams) if self.limits is None else Window(*self.limits)
+        window = window_of(diagrams) if self.limits is None else Window(*self.limits)
         deviation = self._of_deviations(diagrams)
         heights = [v for d in diagrams for v in d.heights(window, deviation=deviation)]
         frame = Frame.around(window, heights, margin=self.margin, deviation=deviation)

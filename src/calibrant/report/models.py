@@ -55,6 +55,11 @@ class Model:
         """Whether predictions are the confidence in a predicted class."""
         return self.assessment.settings.problem == "confidence"
 
+    @property
+    def scores(self) -> FloatArray:
+        """The lowest and the highest score."""
+        return self.assessment.cumulative.score[[0, -1]]
+
     @cached_property
     def curves(self) -> dict[str, Curve]:
         """The reliability curves by method."""
