@@ -69,7 +69,7 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
         found.curve("smooth"),
         outcomes=found.bins,
         note=found["smooth_ece"],
-        is_confidence=found.settings.problem == "confidence",
+        is_confidence=found.is_confidence,
         masses=found.masses,
         scores=found.cumulative.score[[0, -1]],
     )

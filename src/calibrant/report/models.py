@@ -53,7 +53,7 @@ class Model:
     @property
     def is_confidence(self) -> bool:
         """Whether predictions are the confidence in a predicted class."""
-        return self.assessment.settings.problem == "confidence"
+        return self.assessment.is_confidence
 
     @property
     def scores(self) -> FloatArray:

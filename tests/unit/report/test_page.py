@@ -227,6 +227,31 @@ def test_scores_that_keep_to_a_part_are_shown_large():
     assert shown == pytest.approx((0.09, 0.61))
 
 
+def words_of(html):
+    """Return what a reader sees of a page, the section on single classes left out."""
+    shown = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+    before, _, after = shown.partition('id="classes-title"')
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", before + after.partition("</section>")[2]))
+
+
+def test_one_word_for_each_quantity():
+    rng = np.random.default_rng(0)
+    prob = rng.dirichlet([1, 1, 1], 400)
+    y = np.array([rng.choice(3, p=row) for row in prob])
+    groups = by_group(y, prob, np.arange(400) % 2, n_resamples=20)
+    several = page(assess(y, prob, n_resamples=20), groups=groups)
+    single = page(assess(y == 0, prob[:, 0], n_resamples=20))
+    shown = words_of(several)
+    for word in ("Accuracy", "Mean confidence", "mean confidence"):
+        assert shown.count(word) >= 2
+        assert word not in words_of(single)
+    for word in ("revalence", "ean prediction", "mean outcome"):
+        assert word not in shown
+        assert word in words_of(single)
+    both = words_of(page({"a": assess(y, prob, n_resamples=20), "b": assess(y == 0, prob[:, 0])}))
+    assert "Accuracy or prevalence" in both
+
+
 def test_names_that_are_no_text(found, tmp_path):
     write_page(tmp_path / "page.html", {"\udcff": found, "b": found}, title="\ud800")
     assert "<title>?</title>" in (tmp_path / "page.html").read_text(encoding="utf-8")
