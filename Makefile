@@ -2,9 +2,9 @@
 # The rest are the parts of `make test`, to be run alone while working.
 
 PYTHON ?= python3
-# Tests compare with torch, too. Where only a torch with GPU libraries is at hand, TORCH= spares
-# the large download; the tests that need it are then skipped and say so.
-TORCH ?= torch-companions
+# Tests compare with torch, too, if a build without GPU libraries is at hand: one with them is several
+# gigabytes. TORCH=torch-companions installs whatever there is, TORCH= nothing.
+TORCH ?= cpu
 
 # QUICK=1 makes `make bench` small: a few minutes instead of about 25.
 QUICK ?=
@@ -24,6 +24,8 @@ VENV_PACKAGE := .venv-package
 BIN := $(VENV)/bin
 PINS := constraints.txt
 INSTALL := -m pip install -qq -c $(PINS) --build-constraint $(PINS)
+TORCH_GROUP = $(if $(filter cpu,$(TORCH)),$$($(BIN)/python tools/cpu_torch.py pyproject.toml),$\
+	$(if $(TORCH),--group $(TORCH)))
 
 .PHONY: help test setup lint types layers unit docs package lowest demo bench format constraints clean
 .DELETE_ON_ERROR:
@@ -43,11 +45,11 @@ test: setup
 
 setup: $(VENV)/ready
 
-$(VENV)/ready: pyproject.toml $(PINS) tools/venv.sh tools/browser.sh
+$(VENV)/ready: pyproject.toml $(PINS) tools/venv.sh tools/browser.sh tools/cpu_torch.py
 	@echo "== set-up of $(VENV) (minutes the first time)"
 	tools/venv.sh $(VENV) $(PINS)
 	tools/browser.sh
-	$(BIN)/python $(INSTALL) -e . --group dev $(if $(TORCH),--group $(TORCH))
+	$(BIN)/python $(INSTALL) -e . --group dev $(TORCH_GROUP)
 	@touch $@
 
 $(VENV_DEMO)/ready: pyproject.toml $(PINS) tools/venv.sh

@@ -120,7 +120,11 @@ def test_confidence_and_classes():
     assert found.verdict.direction == "over-confident"
     assert "confidence exceeds accuracy by" in str(found.verdict)
     assert [row.label for row in found.classes] == [0, 1, 2]
+    means = f"accuracy {found.prevalence:.4g}, mean confidence {found.mean_prediction:.4g}, "
+    assert means in repr(found)
     one = assess(y, prob, multiclass=1, **FEW)
+    means = f"prevalence {one.prevalence:.4g}, mean prediction {one.mean_prediction:.4g}, "
+    assert means in repr(one)
     assert one.classes == ()
     assert one.settings.problem == "class 1"
     assert one["ece"].value == found.classes[1].ece

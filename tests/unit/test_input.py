@@ -28,7 +28,6 @@ def test_containers():
     pandas = pytest.importorskip("pandas")
     polars = pytest.importorskip("polars")
     pyarrow = pytest.importorskip("pyarrow")
-    torch = pytest.importorskip("torch")
     for y, p in (
         (Y.tolist(), P.tolist()),
         (tuple(Y.tolist()), tuple(P.tolist())),
@@ -36,13 +35,17 @@ def test_containers():
         (pandas.Series(Y, dtype="Int64"), pandas.Series(P, dtype="Float64")),
         (polars.Series(Y), polars.Series(P)),
         (pyarrow.array(Y), pyarrow.chunked_array([P[:2], P[2:]])),
-        (torch.tensor(Y), torch.tensor(P, requires_grad=True)),
         (Y[:, None], P[:, None]),
         (Y, np.column_stack([1 - P, P])),
         (Y, pandas.DataFrame({"no": 1 - P, "yes": P})),
         ([Decimal(int(v)) for v in Y], P),
     ):
         assert cb.ece(y, p) == EXPECTED
+
+
+def test_tensors():
+    torch = pytest.importorskip("torch")
+    assert cb.ece(torch.tensor(Y), torch.tensor(P, requires_grad=True)) == EXPECTED
     half = torch.tensor([0.25, 0.5], dtype=torch.bfloat16)
     assert cb.ece([0, 1], half) == cb.ece([0, 1], [0.25, 0.5])
 

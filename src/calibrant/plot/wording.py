@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from calibrant.arrays import IntArray
 from calibrant.inference.estimate_result import Estimate
 from calibrant.results.curves import Curve
 from calibrant.results.p_values import TestResult, printed_p_value
@@ -20,6 +21,7 @@ __all__ = [
     "headed",
     "lines_of",
     "measure_name",
+    "row_range",
     "short_count",
 ]
 
@@ -171,3 +173,9 @@ def short_count(n: int) -> str:
         if n >= unit:
             return f"{n / unit:.2g}{name}" if n < 100 * unit else f"{n / unit:.0f}{name}"
     return str(n)
+
+
+def row_range(n: IntArray) -> str:
+    """Return how many rows bins hold, from the fewest to the most."""
+    low, high = (short_count(int(rows)) for rows in (n.min(), n.max()))
+    return f"{low} rows per bin" if low == high else f"{low} to {high} rows per bin"

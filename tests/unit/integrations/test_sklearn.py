@@ -12,6 +12,7 @@ import calibrant as cb
 sklearn = pytest.importorskip("sklearn")
 
 import matplotlib.pyplot as plt  # noqa: E402
+from matplotlib.collections import PathCollection  # noqa: E402
 from sklearn.datasets import load_iris, make_classification  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate  # noqa: E402
@@ -147,6 +148,24 @@ def test_a_reliability_display_keeps_its_results():
     assert display.figure_ is display.ax_.figure
     assert display.ax_.get_xlabel() == "predicted probability of class yes"
     assert plt.get_fignums() == [display.figure_.number]
+
+
+def test_a_reliability_display_draws_what_plot_reliability_draws():
+    rng = np.random.default_rng(0)
+    p = np.where(rng.random(2000) < 0.3, 0.25, rng.uniform(0.2, 0.55, 2000))
+    y = (rng.random(2000) < p).astype(float)
+    display = ReliabilityDisplay.from_predictions(y, p)
+    drawn, again = display.ax_, display.plot(ax=plt.figure().subplots()).ax_
+    alone = cb.plot.reliability(y, p)
+    (discs,) = [one for one in alone.collections if isinstance(one, PathCollection)]
+    assert discs.get_offsets().tolist() == [[0.25, pytest.approx(y[p == 0.25].mean())]]
+    for ax in (drawn, again):
+        assert [type(one) for one in ax.collections] == [type(one) for one in alone.collections]
+        (found,) = [one for one in ax.collections if isinstance(one, PathCollection)]
+        assert np.array_equal(found.get_offsets(), discs.get_offsets())
+        assert ax.get_xlim() == alone.get_xlim()
+    shares = [text.get_text() for text in drawn.texts if text.get_text().endswith("%")]
+    assert shares == [text.get_text() for text in alone.texts if text.get_text().endswith("%")]
 
 
 def test_the_other_class():
