@@ -7,7 +7,7 @@ those of text files uninterpreted: they are written as they were read.
 from __future__ import annotations
 
 import glob
-import secrets
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -20,6 +20,7 @@ from calibrant.cli.request import Request
 from calibrant.cli.rows import Reading
 from calibrant.cli.wording import plainly
 from calibrant.errors import CalibrantError
+from calibrant.files import draft_of
 from calibrant.recalibration import Calibrator, ProbabilityMap
 from calibrant.sources.columns import Columns, inventory, quoted
 from calibrant.sources.files import saying
@@ -59,10 +60,10 @@ def mend(request: Request, calibrator: Calibrator | ProbabilityMap, out: Path) -
             assert rows is not None  # there is no limit
             given = [rows.columns[prob] for prob in probs]
             mended = calibrator.predict(np.column_stack(given) if len(given) > 1 else given[0])
-        with saying(paths[0]):
-            values = np.full((len(rows.kept), len(probs)), np.nan)
-            values[rows.kept] = mended.reshape(-1, len(probs))
-            _write(_beside(connection, table, dict(zip(made, values.T, strict=True))), out)
+        values = np.full((len(rows.kept), len(probs)), np.nan)
+        values[rows.kept] = mended.reshape(-1, len(probs))
+        beside = _beside(connection, table, dict(zip(made, values.T, strict=True)))
+        _write(beside, paths[0], out)
     return Mended(made, int((~rows.kept).sum()))
 
 
@@ -99,15 +100,20 @@ def _beside(
     return both
 
 
-def _write(table: DuckDBPyRelation, out: Path) -> None:
+def _write(table: DuckDBPyRelation, source: Path, out: Path) -> None:
     """Write a table, all of it or nothing."""
-    draft = out.with_name(f".draft-{secrets.token_hex(8)}")
-    try:
-        if out.suffix.lower() == ".csv":
-            table.write_csv(str(draft))
-        else:
-            table.write_parquet(str(draft))
-        draft.replace(out)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    from duckdb import Error
+
+    with draft_of(out) as draft:
+        try:
+            if out.suffix.lower() == ".csv":
+                table.write_csv(str(draft))
+            else:
+                table.write_parquet(str(draft))
+        except Error as problem:
+            # Where writing fails, DuckDB names what it writes to, and then the reason.
+            reason = re.search(rf'{draft.name}\W*: ([^"\n]+)', str(problem))
+            if reason is None:
+                with saying(source):
+                    raise
+            raise OSError(f"{out}: {reason[1]}") from problem

@@ -88,7 +88,7 @@ def plot(
     from calibrant.files import write_atomically
 
     _check_kind(kind, along, by, label)
-    path = check_out(out, tuple(_METADATA))
+    path = check_out(out, tuple(_METADATA), files)
     wanted = Wanted(label, tuple(prob or ()), weight, by, along)
     request = Request(
         tuple(files), wanted, pos_label, multiclass, on_invalid, form, each=multiclass is None

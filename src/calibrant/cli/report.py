@@ -54,7 +54,7 @@ def report(
     from calibrant.cli.terminal import waiting
     from calibrant.report.page import write_page
 
-    path = check_out(out, (".html", ".htm"))
+    path = check_out(out, (".html", ".htm"), files)
     wanted = Wanted(label, tuple(prob or ()), weight, by)
     request = Request(
         tuple(files), wanted, pos_label, multiclass, on_invalid, form, each=multiclass is None
