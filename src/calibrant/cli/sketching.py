@@ -59,20 +59,21 @@ def sketch(
     calibrant sketch 'logs/monday/*.parquet' --label clicked --prob p --out monday.sketch
     calibrant sketch logs.csv --label clicked --prob p --by country --out 'in-{}.sketch'
     """
-    from calibrant.cli.files import columns_of, connected, is_sketch, local_files
+    from calibrant.cli.files import columns_of, is_sketch, local_files
     from calibrant.cli.shards import sketched
+    from calibrant.sources.files import connected
 
     wanted = Wanted(label, tuple(prob or ()), weight, by)
     request = Request(tuple(files), wanted, pos_label, on_invalid=on_invalid, form=form)
     if by is not None or HOLE not in out:
         _check(out, files, several=by is not None)
-    with local_files(request) as paths, connected() as connection:
+    with local_files(request) as paths, connected() as reader:
         if any(is_sketch(path) for path in paths):
             raise CalibrantError("a sketch is no table: sketches are put together by merge")
-        columns = columns_of(connection, paths, request)
+        columns = columns_of(reader, paths, request)
         _check(out, files, several=by is not None or columns.is_multiclass)
         with plainly(columns):
-            made = sketched(connection, paths, columns, request, cells)
+            made = sketched(reader, paths, columns, request, cells)
     _save(made if isinstance(made, dict) else {None: made}, out, files, json=json)
 
 
