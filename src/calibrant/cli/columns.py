@@ -145,7 +145,8 @@ def expanded(given: Sequence[str], names: Sequence[str], *, each: bool) -> Named
             found += matching
     columns = tuple(column for _, column in found)
     if len(set(columns)) < len(columns):
-        raise CalibrantError(f"--prob must name each column once; got {', '.join(columns):.100}")
+        given = ", ".join(map(repr, columns))
+        raise CalibrantError(f"--prob must name each column once; got {given:.100}")
     if not any(name for name, _ in found):
         return (), columns
     if not each and not all(name for name, _ in found):

@@ -129,7 +129,8 @@ def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figur
     from calibrant import plot
 
     if kind == "assessment" and len(models) > 1:
-        raise CalibrantError(f"--kind assessment takes one --prob; got {', '.join(models):.100}")
+        names = ", ".join(map(repr, models))
+        raise CalibrantError(f"--kind assessment takes one --prob; got {names:.100}")
     draw: Any = plot.bins_sweep if kind == "bins" else getattr(plot, kind)
     first = next(iter(models.values()))
     if len(models) == 1:
@@ -146,7 +147,8 @@ def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure
     from calibrant.plot import small_multiples
 
     if len(models) > 1:
-        raise CalibrantError(f"--by takes one --prob; got {', '.join(models):.100}")
+        names = ", ".join(map(repr, models))
+        raise CalibrantError(f"--by takes one --prob; got {names:.100}")
     if kind not in ("reliability", "cumulative"):
         raise CalibrantError("--by goes with --kind reliability or cumulative")
     (data,) = models.values()

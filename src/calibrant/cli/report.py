@@ -64,7 +64,8 @@ def report(
     models = read_each(request, needs_rows=by is not None)
     first = next(iter(models.values()))
     if by is not None and len(models) > 1:
-        raise CalibrantError(f"--by takes one --prob; here are {', '.join(models):.100}")
+        names = ", ".join(map(repr, models))
+        raise CalibrantError(f"--by takes one --prob; got {names:.100}")
     with waiting("measuring"):
         found = {name: data.ask(assess, **asked) for name, data in models.items()}
         groups = None if by is None else first.ask(by_group, groups=first.groups, **asked)
