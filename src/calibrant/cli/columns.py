@@ -9,15 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from typing import NamedTuple
 
 from calibrant.cli.messages import say
+from calibrant.cli.outcomes import word_of
 from calibrant.cli.request import Request
 from calibrant.errors import CalibrantError
 from calibrant.sources.columns import Columns, inventory
 from calibrant.sources.formats import OpenFile
+from calibrant.sources.groups import key_of
 
 _PATTERN = re.compile(r"[*?\[]")
 Named = tuple[tuple[str, ...], tuple[str, ...]]
@@ -98,9 +101,11 @@ def choose(request: Request, file: OpenFile) -> Columns:
         guessed["label"] = repr(label)
     if guessed:
         say("taking " + " and ".join(f"--{option} {name}" for option, name in guessed.items()))
-    is_multiclass = len(probs) > 1 and not request.each
-    rest = (wanted.weight, wanted.by, is_multiclass, wanted.along)
-    return Columns(label, probs, classes, *rest)
+    columns = Columns(label, probs, classes, wanted.weight, wanted.by, along=wanted.along)
+    is_multiclass = len(probs) > 1 and (
+        not request.each or (request.pos_label is None and _are_classes(file, columns))
+    )
+    return replace(columns, is_multiclass=is_multiclass)
 
 
 def class_names(columns: Columns, present: Collection[str]) -> list[str]:
@@ -121,6 +126,18 @@ def class_names(columns: Columns, present: Collection[str]) -> list[str]:
     candidates.append([str(i) for i in range(len(names))])
     # Of equally good ones the first.
     return max(candidates, key=lambda each: len(set(present).intersection(each)))
+
+
+def _are_classes(file: OpenFile, columns: Columns) -> bool:
+    """Tell whether labels are no outcomes but names of what the columns are the classes of."""
+    if columns.label not in file.all_types:
+        return False  # which is said when it is read
+    values = file.rows.limit(_A_LOOK).project(f"TRY({file.sql(columns.label)}) AS label").distinct()
+    present = [key_of(value) for (value,) in values.filter("label IS NOT NULL").fetchall()]
+    if all(isinstance(value, int | float) and 0 <= value <= 1 for value in present):
+        return False
+    words = {word_of(value) for value in present}
+    return words <= set(class_names(columns, words))
 
 
 def _n_shared(names: Sequence[str]) -> int:

@@ -73,9 +73,10 @@ def plot(
 ) -> None:
     r"""Draw a reliability diagram, or another one, as a picture.
 
-    Several columns of probabilities are several models in one picture, unless --multiclass says
-    that they are classes. With --by there is a panel for each group. With --along the picture tells
-    whether predictions are right on average at each month, say, or in each region.
+    Several columns of probabilities are several models in one picture, unless --multiclass or
+    the labels say that they are classes. With --by there is a panel for each group. With --along
+    the picture tells whether predictions are right on average at each month, say, or in each
+    region.
 
     \b
     calibrant plot forecasts.csv --label rain --prob p --out rain.png

@@ -42,7 +42,8 @@ def report(
     r"""Write a page that shows all of it, to open in a browser.
 
     Verdicts, interactive diagrams and tables in one file, which needs no network. Several columns
-    of probabilities are several models, unless --multiclass says that they are classes.
+    of probabilities are several models, unless --multiclass or the labels say that they are
+    classes.
 
     \b
     calibrant report forecasts.csv --label rain --prob p --out rain.html

@@ -84,7 +84,9 @@ def read_each(request: Request, *, needs_rows: bool = False) -> dict[str, Data]:
         with connected() as reader:
             columns = columns_of(reader, paths, request)
             table = Table(reader, paths, columns, request, needs_rows)
-            return table.each() if request.each else {columns.probs[0]: table.whole()}
+            if request.each and not columns.is_multiclass:
+                return table.each()
+            return {paths[0].stem if columns.is_multiclass else columns.probs[0]: table.whole()}
 
 
 @dataclass(frozen=True)
