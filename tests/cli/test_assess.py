@@ -335,6 +335,72 @@ def test_rows_without_a_group_and_groups_that_are_numbers(run, write):
     assert done.err.endswith("calibrant: group (none): n is 1, which is < 2\n")
 
 
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_groups_of_64_bit_numbers_are_told_apart(run, tmp_path, monkeypatch, form):
+    first = 1_700_000_000_000_000_000
+    rows = f"SELECT 0.5 AS p, i % 2 AS y, {first} + i // 2 AS id FROM range(40) t(i)"
+    kind = {"jsonl": "json"}.get(form, form)
+    duckdb.connect().execute(f"COPY ({rows}) TO '{tmp_path}/rows.{form}' (FORMAT {kind})")
+    expected = [(first + i, 2) for i in range(20)]
+    by = found(run, f"rows.{form}", *NAMED, "--by", "id")
+    assert [(row["group"], row["n"]) for row in by["rows"]] == expected
+    monkeypatch.setattr(tables, "MOST_ROWS", 10)
+    by = json.loads(run("assess", f"rows.{form}", *NAMED, "--by", "id", *QUICK, "--json").out)
+    assert [(row["group"], row["n"]) for row in by["rows"]] == expected
+
+
+def test_words_for_nothing_are_names_of_groups(run, write, monkeypatch):
+    names = ("NA", "null", ".", "", "FR")
+    rows = "".join(f"0.5,{i % 2},{name}\n" for name in names for i in range(4))
+    path = write("g.csv", "p,y,country\n" + rows)
+    for limit in (100, 10):
+        monkeypatch.setattr(tables, "MOST_ROWS", limit)
+        done = run("assess", path, *NAMED, "--by", "country", *QUICK, "--json")
+        groups = [row["group"] for row in json.loads(done.out)["rows"]]
+        assert groups == [".", "FR", "NA", "null", None]
+
+
+def test_words_for_nothing_are_names_of_classes(run, write):
+    rows = "NA,0.75,0.25\nEU,0.5,0.5\nNA,0.5,0.5\n,0.5,0.5\n"
+    path = write("c.csv", "label,p_NA,p_EU\n" + rows)
+    options = ("--label", "label", "--prob", "p_*", "--on-invalid", "drop", *QUICK, "--json")
+    done = run("assess", path, *options)
+    assert done.err == "calibrant: 1 row of 4 left out: 1 with null or nan in 'label'\n"
+    assert json.loads(done.out)["n"] == 3
+
+
+def test_groups_that_are_numbers_in_one_file_and_text_in_another_are_text(run, write, monkeypatch):
+    rows = [f"p,y,g\n0.5,1,{one}\n0.5,0,{two}\n" for one, two in (("1", "2"), ("1", "a"))]
+    paths = [write(f"{i}.csv", content) for i, content in enumerate(rows)]
+    for limit in (100, 3):
+        monkeypatch.setattr(tables, "MOST_ROWS", limit)
+        by = json.loads(run("assess", *paths, *NAMED, "--by", "g", *QUICK, "--json").out)
+        assert [(row["group"], row["n"]) for row in by["rows"]] == [("1", 2), ("2", 1), ("a", 1)]
+
+
+def test_truth_values_with_gaps_are_groups(run, tmp_path):
+    rows = "SELECT 0.5 AS p, 1 AS y, unnest([true, false, NULL]) AS g"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{tmp_path}/rows.parquet'")
+    by = found(run, "rows.parquet", *NAMED, "--by", "g")
+    assert [row["group"] for row in by["rows"]] == [False, True, None]
+
+
+@pytest.mark.parametrize("folder", ["y=1", "w=5", "p=0.5"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_columns_of_a_file_win_over_names_of_folders(run, forecasts, tmp_path, folder, form):
+    path = written(tmp_path, form) if form != "csv" else forecasts
+    (tmp_path / folder).mkdir()
+    moved = path.rename(tmp_path / folder / path.name)
+    rows = [line.split(",") for line in table().splitlines()[1:]]
+    y, w = (np.array([row[i] for row in rows], dtype=float) for i in (0, 3))
+    prevalence = found(run, moved, *NAMED, "--weight", "w")["prevalence"]
+    assert prevalence == pytest.approx(np.average(y, weights=w), rel=1e-12)  # sums round
+
+
+def test_blank_lines_before_the_header(run, write, whole):
+    assert found(run, write("blank.csv", "\n\n" + table()), *NAMED) == whole
+
+
 # How it ends.
 
 

@@ -50,7 +50,7 @@ ProbOfModels = Annotated[
         "--prob",
         metavar="COLUMN",
         show_default=False,
-        help="Probabilities. Once a model for several: COLUMN, NAME=COLUMN, or a pattern 'p_*'.",
+        help="Probabilities. Once a model, or a class, for several: COLUMN, NAME=COLUMN, 'p_*'.",
     ),
 ]
 Weight = Annotated[

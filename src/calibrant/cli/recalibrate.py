@@ -89,9 +89,9 @@ def recalibrate(
     """
     from calibrant.cli.mending import ENDINGS, mend
 
-    target = None if out is None else check_out(out, ENDINGS)
-    keep = None if save is None else check_out(save, (".json",))
-    page = None if report is None else check_out(report, (".html", ".htm"))
+    target = None if out is None else check_out(out, ENDINGS, files)
+    keep = None if save is None else check_out(save, (".json",), files, "--save")
+    page = None if report is None else check_out(report, (".html", ".htm"), files, "--report")
     wanted = Wanted(label, tuple(prob or ()), weight)
     request = Request(tuple(files), wanted, pos_label, None, on_invalid, form)
     if using is not None:
