@@ -147,6 +147,18 @@ def test_a_sketch_stands_in(rows, found):
         sketched.curve("isotonic")
 
 
+def test_a_coarse_sketch_of_calibrated_rows():
+    # So well calibrated that smECE is finer than the cells: curves are as fine as these allow.
+    p = (np.arange(200_000) + 0.5) / 200_000
+    sketch = Sketch(2520).update(p, p)
+    assert sketch.n == 200_000
+    found = assess(sketch, **FEW)
+    assert found.curve("smooth").bandwidth == 8 / 2520
+    assert reliability_curve(sketch).bandwidth == 8 / 2520
+    with pytest.raises(CalibrantError, match=r"bandwidth must be at least 0\.0032; got 0\.001"):
+        reliability_curve(sketch, bandwidth=0.001)
+
+
 def test_many_rows_are_pooled_unless_that_would_blur(monkeypatch):
     monkeypatch.setattr("calibrant.assessment.assess._MANY_ROWS", 100_000)
     drawn = simulate("overconfident", 100_000, rng=1)
