@@ -148,7 +148,6 @@ def test_slope_far_from_one_is_found():
         ([0, 1, 1], [0.2, 0.4, 1.0], r"strictly between 0 and 1.*got 1 \(1 row of 0 or 1\)"),
         ([0, 1, 0], [0.0, 0.4, 0.0], r"strictly between 0 and 1.*got 0 \(2 rows of 0 or 1\)"),
         ([0, 1, 1], [0.5, 0.5, 0.5], "needs two different predictions; every y_prob is 0.5"),
-        ([0, 1], [0.01, np.nextafter(0.01, 1)], "two different predictions; every y_prob is 0.01"),
         ([0.5, 1.0, 0.0], [0.1, 0.2, 0.3], "needs 0/1 outcomes.*soft labels"),
     ],
 )
@@ -189,11 +188,27 @@ def test_fits_that_fail_leave_the_test(monkeypatch):
     assert_tested_without_a_fit(y, p)
 
 
-def test_predictions_that_hardly_differ():
+@pytest.mark.parametrize("low", [1e-100, 0.01, 0.3, 0.5, 1 - 1e-9])
+def test_predictions_that_hardly_differ(low):
     # Two neighbouring doubles: nothing is known of the slope, and the result says so.
-    p = np.repeat([0.3, np.nextafter(0.3, 1)], 50)
-    result = calibration_slope_test(np.tile([0, 1, 1, 0, 0], 20), p)
-    assert result.slope_error > 1e14
+    high = np.nextafter(low, 1)
+    result = calibration_slope_test(np.tile([0, 1, 1, 0, 0], 20), np.repeat([low, high], 50))
+    # 20 events of 50 at either: an information of 100 * 0.4 * 0.6 per squared unit of logits,
+    # which are (high - low) / (low (1 - low)) apart.
+    expected = low * (1 - low) / (high - low) * 2 / math.sqrt(24)
+    assert result.slope_error == pytest.approx(expected, rel=1e-6)
+    assert result.slope == pytest.approx(0, abs=1e-6 * expected)
+
+
+def test_neighbouring_predictions_count_as_one_beside_distant_ones():
+    neighbours, y = [np.nextafter(0.2, 0), 0.2, np.nextafter(0.2, 1)], [1, 0, 0, 1] * 20 + [0] * 4
+    apart, as_one = (
+        calibration_slope_test(y, np.tile([*scores, 0.9], 21)) for scores in (neighbours, [0.2] * 3)
+    )
+    assert apart.slope == pytest.approx(as_one.slope, rel=1e-9)
+    assert apart.p_value == pytest.approx(as_one.p_value, rel=1e-9)
+    # The odds of the smallest double are 1e323 times smaller.
+    assert 0 < calibration_slope_test([0, 1, 0, 0], [*neighbours, 5e-324]).p_value <= 1
 
 
 def test_spiegelhalter_refuses_soft_labels():
