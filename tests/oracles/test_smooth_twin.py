@@ -7,6 +7,7 @@ from calibrant import CalibrantError, cosine
 from calibrant.measures.density import density_ece
 from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
+from tests.tolerances import ROUNDING
 from tests.twins import smooth as twin
 
 # Every shape that could trip the cells, the series or the search.
@@ -64,7 +65,7 @@ def test_every_way_of_gathering_rows(monkeypatch, order, shape):
 def test_tiny_bandwidths_are_exact_where_scores_are_apart_and_refused_elsewhere():
     y, p = [1, 0, 1], [0.1, 0.2, 0.3]
     expected = (0.9 + 0.2 + 0.7) / 3
-    assert smooth_ece(y, p, bandwidth=1e-9) == pytest.approx(expected, abs=1e-15)
+    assert smooth_ece(y, p, bandwidth=1e-9) == pytest.approx(expected, abs=ROUNDING)
     with pytest.raises(CalibrantError, match=r"bandwidth must be at least 7\.6e-06"):
         smooth_ece(y, [0.1, 0.1 + 1e-9, 0.3], bandwidth=1e-9)
 
