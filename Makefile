@@ -83,6 +83,9 @@ layers: setup
 # Tracing every line doubles the time of twins and simulations, which run without it.
 WATCHED := src tests/architecture tests/cli tests/papers tests/plot tests/unit
 
+# Two processes for two cores: a second thread of BLAS in each would only be in the way.
+unit lowest: export OPENBLAS_NUM_THREADS := 1
+
 unit: setup
 	$(BIN)/pytest -n 2 --cov=calibrant $(WATCHED)
 	$(BIN)/pytest -n 2 tests $(patsubst %,--ignore=%,$(WATCHED))

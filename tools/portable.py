@@ -48,10 +48,10 @@ def setting(kernel: str, without: list[str], threads: int, plain: bool) -> dict[
 
 
 SETTINGS = {
-    "oldest": setting("Nehalem", DISPATCHED, 1, plain=True),
+    "oldest": setting("Nehalem", DISPATCHED, 2, plain=True),
     "avx2": setting("Haswell", WIDE, 2, plain=False),
     "avx512": setting("SkylakeX", [], 1, plain=False),
-    "mixed": setting("Nehalem", [], 2, plain=True),
+    "mixed": setting("Nehalem", [], 1, plain=True),
 }
 
 
