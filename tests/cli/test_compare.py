@@ -7,6 +7,7 @@ import pytest
 
 from calibrant.inference.compare import compare
 from tests.cli.conftest import table
+from tests.tolerances import assert_nearly_equal
 
 pytest.importorskip("typer")
 pytest.importorskip("duckdb")
@@ -24,7 +25,7 @@ def test_columns_are_models(run, forecasts):
     expected = compare(y, {"p": p, "squared": q}, n_resamples=50)
     done = run("compare", forecasts, "--prob", "p", "--prob", "squared=q", *QUICK, "--json")
     assert done.code == 0
-    assert json.loads(done.out) == json.loads(json.dumps(expected.to_dict()))
+    assert_nearly_equal(json.loads(done.out), expected.to_dict())
 
 
 def test_all_columns_that_fit_are_taken(run, write):
@@ -44,7 +45,7 @@ def test_files_are_models(run, write):
     options = ("--measure", "brier_score", "--label", "y", "--prob", "p", "--json")
     done = run("compare", "one.csv", "two.csv", *options)
     expected = compare(y, {"one": p, "two": q}, measure="brier_score")
-    assert json.loads(done.out) == json.loads(json.dumps(expected.to_dict()))
+    assert_nearly_equal(json.loads(done.out), expected.to_dict())
 
 
 def test_files_of_the_same_name_go_by_their_folders(run, write, tmp_path):

@@ -81,7 +81,7 @@ def uniform_logit_smoothed_error(u, y, w, s):
             low,
             high,
             points=points or None,
-            epsabs=1e-13,
+            epsabs=1e-12,
             epsrel=1e-12,
         )
         total += value / s

@@ -8,6 +8,7 @@ import calibrant as cb
 from calibrant import cosine, datasets, sample
 from calibrant.measures import smooth_error
 from calibrant.sample import Sample
+from tests.tolerances import ROUNDING
 from tests.twins import smooth as twin
 
 
@@ -78,9 +79,9 @@ def test_multiclass_reductions():
     each = [cb.smooth_ece(y == c, p[:, c]) for c in range(4)]
     assert cb.smooth_ece(y, p, multiclass="classwise") == pytest.approx(np.mean(each))
     confidence = cb.smooth_ece(p.argmax(1) == y, p.max(1))
-    assert cb.smooth_ece(y, p) == pytest.approx(confidence, abs=1e-15)
+    assert cb.smooth_ece(y, p) == pytest.approx(confidence, abs=ROUNDING)
     assert cb.logit_smoothed_ece(y, p) == pytest.approx(
-        cb.logit_smoothed_ece(p.argmax(1) == y, p.max(1)), abs=1e-15
+        cb.logit_smoothed_ece(p.argmax(1) == y, p.max(1)), abs=ROUNDING
     )
     # The confidence of four classes lives in [1/4, 1].
     mirrored = cb.density_ece(p.argmax(1) == y, p.max(1), bounds=(0.25, 1))
@@ -254,8 +255,8 @@ def test_gathering_errors_stay_within_their_bound():
                 found = cosine.coefficients(moments, cosine.n_modes(s))[0]
                 error = float(cosine.abs_integral(exact - found, s)[0])
                 bound = constant * (1 / (2 * n_cells * s)) ** (order + 1)
-                assert error <= bound + 1e-13
-                assert len(p) > 1 or error > 0.9 * bound - 1e-13
+                assert error <= bound + ROUNDING
+                assert len(p) > 1 or error > 0.9 * bound - ROUNDING
 
 
 def test_first_guess_next_to_the_fixed_point():
