@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -14,7 +14,7 @@ from calibrant import checks, cosine
 from calibrant.absolute import even_mean, rough_even_mean
 from calibrant.arrays import FloatArray
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError, SketchError
+from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.fixed_point import NEAR, fixed_point
 from calibrant.lines import TAILS, Line, line_of_rows
 from calibrant.logits import logit
@@ -25,7 +25,7 @@ Increasing = Callable[[FloatArray], FloatArray]
 
 # Calibrated predictions have smECE near 0.3 n^(-1/3): the first search goes a little below.
 _NOISE_SCALE = 0.25
-_REFINEMENT = 4.0
+_REFINEMENT, _MAX_REFINEMENTS = 4.0, 100
 # So many rows that it pays to see in a part of them which scale to resolve.
 _MANY = 1 << 19
 
@@ -84,7 +84,9 @@ class Residuals:
         found = self._above_what_a_part_shows(lowest)
         if found is None:
             found = self._above(lowest)
-        while found is None:
+        for _ in range(_MAX_REFINEMENTS):
+            if found is not None:
+                return found
             # smECE is at most what it would be if nothing were smoothed into anything else, and
             # is exactly that if nothing is at that very scale.
             most = self._unsmoothed()
@@ -96,7 +98,7 @@ class Residuals:
                 return self.error(self.finest)
             lowest = max(min(lowest, most) / _REFINEMENT, self.finest)
             found = self._above(lowest)
-        return found
+        return self.error(self.finest) if found is None else found
 
     def _above(self, lowest: float) -> float | None:
         """Return the fixed point unless it lies below a scale."""
@@ -258,16 +260,17 @@ def read_smooth_error(
     scale: Literal["probability", "logit"] | Increasing = "probability",
 ) -> SmoothError:
     """Turn the words of a call into an error."""
-    if bandwidth is not None:
-        checks.check_positive(bandwidth, "bandwidth")
-    return SmoothError(bandwidth, _transform(scale))
+    width = None if bandwidth is None else checks.as_bandwidth(bandwidth)
+    return SmoothError(width, _transform(scale))
 
 
-def _transform(scale: str | Increasing) -> Increasing | None:
-    if not isinstance(scale, str) and callable(scale):
-        return scale
-    if scale not in ("probability", "logit"):
+def _transform(scale: Any) -> Increasing | None:
+    if callable(scale):
+        increasing: Increasing = scale
+        return increasing
+    known: dict[str, Increasing | None] = {"probability": None, "logit": logit}
+    if not isinstance(scale, str) or scale not in known:
         raise CalibrantError(
-            f"scale must be 'probability', 'logit' or an increasing function; got {scale!r}"
+            f"scale must be 'probability', 'logit' or an increasing function; got {shown(scale)}"
         )
-    return logit if scale == "logit" else None
+    return known[scale]
