@@ -125,7 +125,7 @@ def test_without_duckdb_it_says_what_to_install(run, forecasts, monkeypatch):
 
 
 def test_the_demo(run, monkeypatch):
-    monkeypatch.setattr(assess_module, "assess", partial(cb.assess, n_resamples=20))
+    monkeypatch.setattr(assess_module, "assess", partial(cb.assess, n_resamples=39))
     done = run("demo")
     assert done.code == 0
     assert done.out.count("Brier score") == 3

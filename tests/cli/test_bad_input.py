@@ -68,7 +68,7 @@ BAD = [
     ("assess good.csv --level 95", "--level must lie between 0 and 1; got 95.0: 0.95 is 95%"),
     ("assess good.csv --bins 0", "--bins must be a whole number of at least 1; got 0"),
     ("assess good.csv --bins 2.5", "'--bins'"),
-    ("assess good.csv --resamples 0", "--resamples must be a whole number of at least 1; got 0"),
+    ("assess good.csv --resamples 0", "--resamples must be a whole number of at least 39; got 0"),
     ("assess good.csv --seed -1", "'--seed'"),
     ("assess good.csv --on-invalid skip", "'skip' is not one of 'raise', 'drop'"),
     ("assess good.csv --format csv", "--format is for standard input"),

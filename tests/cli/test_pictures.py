@@ -7,7 +7,7 @@ from calibrant.cli import tables
 pytest.importorskip("typer")
 pytest.importorskip("duckdb")
 
-QUICK = ("--resamples", "20")
+QUICK = ("--resamples", "39")
 NAMED = ("--label", "y", "--prob", "p", *QUICK)
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 

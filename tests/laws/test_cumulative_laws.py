@@ -57,7 +57,7 @@ def test_row_order_does_not_matter_to_tests(data, seed):
     member = np.arange(len(y)) % 2 == 0
     y2, p2, w2, member2 = reordered(seed, y, p, w, member)
     for method in ("asymptotic", "monte_carlo"):
-        keywords = {"method": method, "n_resamples": 19}
+        keywords = {"method": method, "n_resamples": 39}
         first = cumulative_test(y, p, sample_weight=w, **keywords)
         assert_nearly_equal(cumulative_test(y2, p2, sample_weight=w2, **keywords), first)
         one = outcome_of(subpopulation_test, y, p, group=member, sample_weight=w, **keywords)
@@ -147,7 +147,7 @@ def test_p_values_lie_above_zero_and_up_to_one(data, seed):
     for statistic in ("range", "max"):
         for method in ("asymptotic", "monte_carlo"):
             result = cumulative_test(
-                y, p, sample_weight=w, statistic=statistic, method=method, n_resamples=9, rng=seed
+                y, p, sample_weight=w, statistic=statistic, method=method, n_resamples=39, rng=seed
             )
             assert 0 < result.p_value <= 1
 

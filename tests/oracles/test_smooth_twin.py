@@ -9,7 +9,6 @@ from calibrant import CalibrantError, cosine
 from calibrant.measures.density import density_ece
 from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
-from tests.tolerances import ROUNDING
 from tests.twins import smooth as twin
 
 # Every shape that could trip the cells, the series or the search.

@@ -184,7 +184,7 @@ def test_a_circle_of_all_rows_does_not_hide_the_curve():
 
 
 def test_the_picture_of_an_assessment_marks_the_same():
-    found = cb.assess(*ROWS, n_resamples=20)
+    found = cb.assess(*ROWS, n_resamples=39)
     (marks,) = discs(found.plot().child_axes[0])
     (own,) = discs(reliability(*ROWS))
     assert np.array(marks.get_offsets()) == nearly(np.array(own.get_offsets()))

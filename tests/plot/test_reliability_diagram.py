@@ -305,11 +305,11 @@ def test_consistency_bands_are_grey_and_say_so():
 
 def test_what_every_band_says_of_itself():
     def said(**options):
-        return written(reliability(*FLARES, n_resamples=20, **options))
+        return written(reliability(*FLARES, n_resamples=39, **options))
 
     assert "95% intervals, all bins at once" in said(method="binned", simultaneous=True)
     assert "grey: 95% if calibrated, whole curve" in said(band="consistency", simultaneous=True)
-    local = cb.local_calibration_error(*FLARES, band="percentile", n_resamples=20)
+    local = cb.local_calibration_error(*FLARES, band="percentile", n_resamples=39)
     assert "band: middle 95% of resamples" in written(reliability(local, note="local"))
 
 

@@ -174,9 +174,9 @@ class TestSameAnswers:
     def test_value_is_the_measure(self, measure, options):
         y, p = drawn("softmax", 300)
         w = np.random.default_rng(0).exponential(1, 300)
-        found = estimate(measure, y, p, sample_weight=w, n_resamples=9, **options)
+        found = estimate(measure, y, p, sample_weight=w, n_resamples=39, **options)
         assert found.value == nearly(FUNCTIONS[measure](y, p, sample_weight=w, **options))
-        by_function = estimate(FUNCTIONS[measure], y, p, sample_weight=w, n_resamples=9, **options)
+        by_function = estimate(FUNCTIONS[measure], y, p, sample_weight=w, n_resamples=39, **options)
         assert by_function == found
 
     @every_measure

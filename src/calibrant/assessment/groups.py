@@ -16,7 +16,7 @@ from calibrant.assessment.group_result import GroupRow, GroupTable
 from calibrant.assessment.notes import Certain, effective_rows
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.cumulative import WalkTest
-from calibrant.inference.estimate import check_level, estimated
+from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals.measured import Question
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.null import CalibratedOutcomes
@@ -25,7 +25,7 @@ from calibrant.measures.smooth_error import SmoothError
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
 from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
@@ -75,7 +75,7 @@ def by_group(
     n_bins
         For the binned error.
     n_resamples
-        How many times noise is drawn for each interval.
+        The number of resamples for each interval, at least 39.
     rng
         A seed or a generator; the same seed gives the same table.
     sample_weight, labels, pos_label
@@ -117,8 +117,8 @@ def by_group(
     [1026, 970, 1004]
     """
     checks.check_choice(method, "method", _ADJUSTMENTS)
-    check_level(level)
-    check_resamples(n_resamples)
+    level = checks.as_level(level)
+    n_resamples = checks.as_resamples(n_resamples)
     binned = read_binned_error(n_bins=n_bins)
     if isinstance(y_true, Mapping | Sketch):
         parts = _read_sketches(y_true, y_prob, groups, sample_weight, multiclass, labels, pos_label)
@@ -127,11 +127,11 @@ def by_group(
         parts = _split(whole, groups, sample_weight)
     problems = list(parts)
     needed = math.ceil(len(problems) / (1 - level))
-    table = Tabulator(float(level), binned, int(n_resamples), rng, needed)
+    table = Tabulator(level, binned, n_resamples, rng, needed)
     rows = [table.row(group, problem) for group, problem in problems]
     adjusted = _ADJUSTMENTS[method]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
-    return GroupTable(tuple(rows), float(level), method)
+    return GroupTable(tuple(rows), level, method)
 
 
 @dataclass(frozen=True, eq=False)

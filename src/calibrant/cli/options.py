@@ -98,7 +98,7 @@ Form = Annotated[
 ]
 Level = Annotated[float, typer.Option("--level", help="Of all intervals.")]
 Bins = Annotated[int, typer.Option("--bins", help="How many bins binned errors have.")]
-Resamples = Annotated[int, typer.Option("--resamples", help="How often noise is drawn.")]
+Resamples = Annotated[int, typer.Option("--resamples", help="Number of resamples, at least 39.")]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead, with every number.")]
 FailIf = Annotated[

@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.binning import Bins
 from calibrant.curves.evidence import ClusterSums, Evidence
@@ -22,12 +23,11 @@ from calibrant.curves.proportions import greatest_share, least_share, lower_limi
 from calibrant.curves.tails import independent_tail, pointwise_tail, widened_tail
 from calibrant.curves.windows import Spans
 from calibrant.errors import CalibrantError
-from calibrant.inference.estimate import check_level
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.places import CellOf
 from calibrant.problem import Index, Problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.randomness import Generator, read_generator
 
 Kind = Literal["confidence", "consistency", "percentile"]
 Limits = tuple[FloatArray, FloatArray]
@@ -96,9 +96,9 @@ def read_band(
     groups: Any,
     sample_weight: Any,
 ) -> Band | None:
-    """Turn the words of a call into a band, or None where none is asked for."""
-    check_level(level)
-    check_resamples(n_resamples)
+    """Parse a band, or None where none is asked for."""
+    level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")
+    n_resamples = checks.as_resamples(n_resamples)
     generator, clusters = read_generator(rng), None
     if groups is not None:
         if not problem.is_exact:
@@ -108,7 +108,7 @@ def read_band(
         clusters = Clusters.read(groups, sample_weight, problem.n, generator)
     if kind is None:
         return None
-    return Band(kind, float(level), bool(simultaneous), int(n_resamples), generator, clusters)
+    return Band(kind, level, simultaneous, n_resamples, generator, clusters)
 
 
 def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> Limits:

@@ -101,7 +101,8 @@ def _resampled(cells: Cells, n: int, rng: Generator) -> Iterator[tuple[FloatArra
     """
     weight, squares, pred, residual, _ = cells.sides.reshape(len(cells.sides), -1)
     (filled,) = np.nonzero(weight)
-    rows = weight[filled] ** 2 / squares[filled]
+    # Not as a quotient of squares: those of a sketch's soft labels near 0 or 1 would vanish.
+    rows = weight[filled] * (weight[filled] / squares[filled])
     share = rows / rows.sum()
     together = max(1, _NUMBERS // len(weight))
     for start in range(0, n, together):

@@ -24,7 +24,7 @@ __all__ = ["calibration_slope_test", "spiegelhalter_test"]
 
 # A chance that is smaller than any double is still not 0.
 _SMALLEST = sys.float_info.min
-_MAX_NEWTON_STEPS = 100
+_MAX_NEWTON_STEPS, _MAX_HALVINGS = 100, 60
 # Newton's method doubles the number of right digits: after a step of this size the fit is exact.
 _SMALL_STEP = 1e-8
 # How much of the log-likelihood its own rounding may hide.
@@ -280,7 +280,10 @@ def _fit(x: FloatArray, atoms: Atoms, start: FloatArray) -> tuple[FloatArray, Fl
             return coefficients + step, information
         # The likelihood is concave, so some fraction of the step improves it, up to rounding.
         least = likelihood - _ROUNDING * abs(likelihood)
-        while (reached := _log_likelihood(x, atoms, coefficients + step)) < least:
+        for _ in range(_MAX_HALVINGS):
+            reached = _log_likelihood(x, atoms, coefficients + step)
+            if reached >= least:
+                break
             step = step / 2
         coefficients, likelihood = coefficients + step, reached
     raise np.linalg.LinAlgError("the likelihood has no maximum within reach")

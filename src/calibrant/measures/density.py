@@ -35,7 +35,7 @@ def density_ece(
     y_true, y_prob
         As in :func:`calibrant.ece`; soft labels are taken as they are.
     bandwidth
-        "silverman", 0.9 min(sd, IQR / 1.34) n^(-1/5) on all scores, or a number.
+        "silverman", 0.9 min(sd, IQR / 1.34) n^(-1/5) on all scores, or a number up to 1e6.
     kernel
         "gaussian", or "triweight", which the authors' code uses: zero beyond one bandwidth.
     bounds
@@ -72,7 +72,7 @@ def density_ece(
     0.25
     """
     error = read_density_error(bandwidth=bandwidth, kernel=kernel, bounds=bounds)
-    if multiclass == "canonical":
+    if isinstance(multiclass, str) and multiclass == "canonical":
         if kernel != "gaussian" or bounds is not None or pos_label is not None:
             raise CalibrantError(
                 "multiclass='canonical' has a kernel and a domain of its own: leave out kernel, "

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.kernels import GAUSSIAN, KERNELS, Kernel
 from calibrant.lines import (
     FEW_SCALES,
@@ -127,9 +127,9 @@ def read_density_error(
     bounds: tuple[float, float] | None = None,
 ) -> DensityError:
     """Turn the words of a call into an error."""
-    check_bandwidth(bandwidth)
     checks.check_choice(kernel, "kernel", KERNELS)
-    return DensityError(bandwidth, KERNELS[kernel], None if bounds is None else _pair(bounds))
+    pair = None if bounds is None else _checked_bounds(bounds)
+    return DensityError(read_bandwidth(bandwidth), KERNELS[kernel], pair)
 
 
 def densities(
@@ -188,15 +188,15 @@ def _lowest(problem: Problem) -> float:
     return min(problem.lowest, float(problem.columns()[0].min()))
 
 
-def check_bandwidth(bandwidth: Bandwidth) -> None:
-    """Refuse a bandwidth that is neither a rule nor a positive number."""
-    if isinstance(bandwidth, str):
-        if bandwidth != "silverman":
-            raise CalibrantError(
-                f"bandwidth must be 'silverman' or a positive number; got {bandwidth!r}"
-            )
-    else:
-        checks.check_positive(bandwidth, "bandwidth")
+def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
+    """Return a bandwidth that is a rule or a positive number."""
+    if not isinstance(bandwidth, str):
+        return checks.as_bandwidth(bandwidth)
+    if bandwidth != "silverman":
+        raise CalibrantError(
+            f"bandwidth must be 'silverman' or a positive number; got {shown(bandwidth)}"
+        )
+    return bandwidth
 
 
 def silverman(problem: Problem) -> float:
@@ -218,19 +218,18 @@ def _spreads(problem: Problem) -> tuple[float, float]:
     return deviation, between_quartiles / 1.34
 
 
+def _checked_bounds(bounds: Any) -> tuple[float, float]:
+    low, high = checks.as_pair(bounds)
+    if math.isnan(low) or math.isnan(high):
+        raise CalibrantError(f"bounds must be two numbers; got {shown(bounds)}")
+    if not 0 <= low < high <= 1:
+        raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
+    return low, high
+
+
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
     if p.min() < low or p.max() > high:
         wrong = float(p.min() if p.min() < low else p.max())
         raise CalibrantError(
             f"bounds must enclose every score; got ({low:g}, {high:g}) and {wrong:g}"
         )
-
-
-def _pair(bounds: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise CalibrantError(f"bounds must be two numbers; got {bounds!r}") from None
-    if isinstance(bounds, str) or not 0 <= low < high <= 1:
-        raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
-    return low, high

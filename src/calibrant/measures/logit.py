@@ -163,7 +163,7 @@ def logit_smoothed_ece(
     y_true, y_prob
         As in :func:`calibrant.ece`; soft labels are taken as they are.
     sigma
-        The scale of the noise on the logits; 1/15 is the counterpart of 15 bins.
+        The scale of the noise on the logits, up to 1e6; 1/15 is the counterpart of 15 bins.
     noise
         "gaussian", N(0, sigma^2), or "uniform" on [-sigma/2, sigma/2].
     logits
@@ -211,9 +211,8 @@ def read_logit_smoothed_error(
     *, sigma: float = 1 / 15, noise: Literal["gaussian", "uniform"] = "gaussian"
 ) -> LogitSmoothedError:
     """Turn the words of a call into an error."""
-    checks.check_positive(sigma, "sigma")
     checks.check_choice(noise, "noise", ("gaussian", "uniform"))
-    return LogitSmoothedError(float(sigma), noise)
+    return LogitSmoothedError(checks.as_bandwidth(sigma, "sigma"), noise)
 
 
 def _read_logits(

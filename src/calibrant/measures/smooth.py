@@ -45,7 +45,7 @@ def smooth_ece(
     y_true, y_prob
         As in :func:`calibrant.ece`; soft labels are taken as they are.
     bandwidth
-        A scale s at which to give smECE_s; None finds the fixed point.
+        A scale s, up to 1e6, at which to give smECE_s; None finds the fixed point.
     scale
         "probability"; "logit", or any strictly increasing function f of the scores, smooths in
         u = f(p) on the whole line, with a plain Gaussian. Where f is infinite, at 0 and 1, rows

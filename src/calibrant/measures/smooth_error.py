@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from calibrant import checks, cosine
 from calibrant.absolute import even_mean, rough_even_mean
 from calibrant.arrays import FloatArray
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError, SketchError
+from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.fixed_point import NEAR, fixed_point
 from calibrant.lines import (
     FEW_SCALES,
@@ -364,19 +364,20 @@ def read_smooth_error(
     scale: Literal["probability", "logit"] | Increasing = "probability",
 ) -> SmoothError:
     """Turn the words of a call into an error."""
-    if bandwidth is not None:
-        checks.check_positive(bandwidth, "bandwidth")
-    return SmoothError(bandwidth, _transform(scale))
+    width = None if bandwidth is None else checks.as_bandwidth(bandwidth)
+    return SmoothError(width, _transform(scale))
 
 
-def _transform(scale: str | Increasing) -> Increasing | None:
-    if not isinstance(scale, str) and callable(scale):
-        return scale
-    if scale not in ("probability", "logit"):
+def _transform(scale: Any) -> Increasing | None:
+    if callable(scale):
+        increasing: Increasing = scale
+        return increasing
+    known: dict[str, Increasing | None] = {"probability": None, "logit": logit}
+    if not isinstance(scale, str) or scale not in known:
         raise CalibrantError(
-            f"scale must be 'probability', 'logit' or an increasing function; got {scale!r}"
+            f"scale must be 'probability', 'logit' or an increasing function; got {shown(scale)}"
         )
-    return logit if scale == "logit" else None
+    return known[scale]
 
 
 def curve_bandwidth(problem: Problem) -> float:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.measures.density_error import Bandwidth, Densities, read_density_error
 from calibrant.measures.smooth_error import curve_bandwidth
@@ -64,7 +65,7 @@ class SmoothCalibrator(Calibrator):
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
         width = curve_bandwidth(problem) if self.bandwidth is None else self.bandwidth
         error = read_density_error(bandwidth=width, bounds=(0.0, 1.0))
-        return _curve_map(error.densities(problem), self.monotone)
+        return _curve_map(error.densities(problem), checks.as_flag(self.monotone, "monotone"))
 
 
 class DensityCalibrator(Calibrator):
@@ -112,7 +113,7 @@ class DensityCalibrator(Calibrator):
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
         error = read_density_error(bandwidth=self.bandwidth, kernel=self.kernel, bounds=(0.0, 1.0))
-        return _curve_map(error.densities(problem), self.monotone)
+        return _curve_map(error.densities(problem), checks.as_flag(self.monotone, "monotone"))
 
 
 class NoisyCalibrator(Calibrator):

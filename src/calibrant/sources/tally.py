@@ -18,7 +18,6 @@ from calibrant.sources.faults import (
     Example,
     Faults,
     broken_in_memory,
-    is_sound,
     most_telling,
     rules_of,
 )
@@ -84,8 +83,8 @@ class Tally:
     def _without_faults(self, frame: Frame) -> Frame:
         """Return the rows that break no rule, and note the others."""
         values = self._values(frame)
-        tops = [rule.top for rule in self.faults.rules[::2]]
-        if all(is_sound(column, top) for column, top in zip(values, tops, strict=True)):
+        rules = self.faults.rules[1::2]
+        if all(rule.all_sound(column) for rule, column in zip(rules, values, strict=True)):
             return frame
         seen = np.zeros(len(frame), dtype=bool)
         for code, rule in enumerate(self.faults.rules):

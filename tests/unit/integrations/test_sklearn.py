@@ -73,6 +73,36 @@ def test_scorers_take_options_and_weights():
     assert repr(scorer) == "CalibrationScorer(ece, n_bins=7, pos_label='no')"
 
 
+@pytest.mark.parametrize(
+    ("measure", "options", "sentence"),
+    [
+        ("ece", {}, "measure must be a function of calibrant's, such as .*; got 'ece'"),
+        (None, {}, "measure must be a function .*; got None"),
+        (cb.ece, {"n_bin": 5}, "ece has no option 'n_bin'; there are: .*: did you mean 'n_bins'"),
+        (cb.brier_score, {"labels": [0, 1]}, "brier_score has no option 'labels'"),
+    ],
+)
+def test_a_scorer_refuses_what_it_cannot_score_with(measure, options, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        CalibrationScorer(measure, **options)
+
+
+@pytest.mark.parametrize("display", [ReliabilityDisplay, CumulativeDisplay])
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        ({"name": 3}, "name must be text; got 3"),
+        ({"name": np.ones(2)}, "name must be text; got ndarray of shape"),
+        ({"ax": "here"}, "ax must be a matplotlib Axes; got 'here'"),
+        ({"note": 3}, "note must be True, False, a result or text; got 3"),
+        ({"n_bin": 3}, "has no option 'n_bin'; there are: sample_weight"),
+    ],
+)
+def test_displays_refuse_what_cannot_be_drawn(display, options, sentence):
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        display.from_predictions(Y[300:], P, **options)
+
+
 def test_cross_validation():
     scores = cross_val_score(GaussianNB(), X, NAMES, scoring=neg_smooth_ece, cv=KFold(3))
     folds = KFold(3).split(X)

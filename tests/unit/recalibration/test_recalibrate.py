@@ -231,12 +231,15 @@ def test_as_plain_values():
     [
         ({"method": "magic"}, "method must be one of 'auto'"),
         ({"method": []}, "at least one method"),
+        ({"method": None}, "method must name at least one method.*; got None: method='auto' tries"),
         ({"method": [3]}, "method must be one of"),
         ({"score": "auc"}, "score must be one of"),
         ({"level": 95}, "level must lie between 0 and 1"),
         ({"cv": 1}, "cv must be between 2 and the number of rows, 4; got 1"),
         ({"cv": 5}, "cv must be between 2 and the number of rows, 4; got 5"),
         ({"cv": 2.0}, "cv must be a whole number"),
+        ({"cv": 10**400}, "cv must be between 2 and the number of rows, 4; got 1000"),
+        ({"n_resamples": 38}, "n_resamples must be a whole number of at least 39; got 38"),
         ({"rng": None}, "rng must be"),
         ({"sample_weight": [1, 1]}, "one weight a row"),
         ({"pos_label": 7}, "pos_label=7"),
@@ -246,6 +249,12 @@ def test_as_plain_values():
 def test_sentences(options, words):
     with pytest.raises(CalibrantError, match=words):
         rc.recalibrate([0, 1, 0, 1], [0.1, 0.4, 0.6, 0.9], **({"cv": 2} | options))
+
+
+def test_only_calibrators_are_cross_fitted():
+    for wrong in (None, "platt", rc.PlattCalibrator, []):
+        with pytest.raises(CalibrantError, match="calibrator must be one of calibrant"):
+            rc.cross_fitted(wrong, [0.1, 0.4, 0.6, 0.9], [0, 1, 0, 1], cv=2)
 
 
 def test_sketches_and_swapped_arguments():

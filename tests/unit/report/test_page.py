@@ -49,7 +49,7 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def text(found, sketched):
     y, p = load_rain()
-    groups = by_group(y, p, [HOSTILE, "b"] * 173 + ["b"], n_resamples=20)
+    groups = by_group(y, p, [HOSTILE, "b"] * 173 + ["b"], n_resamples=39)
     return page({HOSTILE: found, "b": sketched}, title=HOSTILE, groups=groups)
 
 
@@ -145,7 +145,7 @@ def test_odd_assessments_have_pages_too(odd):
 def test_classes():
     prob = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
     labels = [HOSTILE, "b", "c"]
-    found = assess(np.array(labels)[np.arange(90) % 3], prob, labels=labels, n_resamples=20)
+    found = assess(np.array(labels)[np.arange(90) % 3], prob, labels=labels, n_resamples=39)
     seen = Reader(page(found))
     assert [
         row["label"] for row in json.loads(script(seen, "results"))["assessments"][0]["classes"]

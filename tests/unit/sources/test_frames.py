@@ -163,7 +163,7 @@ def test_drop_leaves_out_exactly_the_bad_rows_and_tells(form):
     said = (
         r"^9 rows of 11 left out: 2 with null or nan in 'p', 2 with 'p' outside \[0, 1\], "
         r"1 with null or nan in 'y', 1 with 'y' outside \[0, 1\], 1 with null or nan in 'w', "
-        r"2 with 'w' not finite or negative$"
+        r"2 with 'w' out of range$"
     )
     with pytest.warns(UserWarning, match=said):
         made = sketch(form(BAD), label="y", prob="p", weight="w", on_invalid="drop")
@@ -200,6 +200,8 @@ def test_drop_is_silent_when_nothing_is_dropped():
         ("y", [-1.0, 1.0, 1.0], r"label column 'y' must lie in \[0, 1\]; got -1.0.*0 or 1"),
         ("w", [1.0, -2.0, 1.0], r"weight column 'w' must be finite and not negative; got -2.0"),
         ("w", [1.0, 1.0, math.inf], r"weight column 'w' must be finite and not negative; got inf"),
+        ("w", [1.0, 1e160, 0.0], r"'w' must be 0 or from 1e-60 to 1e\+60; got 1e\+160.*: rescale"),
+        ("w", [0.0, 1.0, 1e-139], r"'w' must be 0 or from 1e-60 to 1e\+60; got 1e-139.*: rescale"),
     ],
 )
 def test_one_sentence_for_each_fault(column, values, said):

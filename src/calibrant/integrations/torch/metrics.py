@@ -46,9 +46,7 @@ class SmoothCalibrationError(SketchMetric):
         **kwargs: Any,
     ) -> None:
         super().__init__(task, **kwargs)
-        if bandwidth is not None:
-            checks.check_positive(bandwidth, "bandwidth")
-        self.bandwidth = bandwidth
+        self.bandwidth = None if bandwidth is None else checks.as_bandwidth(bandwidth)
 
     def _measure(self, sketch: Sketch) -> float:
         return smooth_ece(sketch, bandwidth=self.bandwidth)
@@ -91,7 +89,7 @@ class BinnedCalibrationError(SketchMetric):
     ) -> None:
         super().__init__(task, **kwargs)
         checks.check_choice(norm, "norm", ("l1", "l2", "max"))
-        if self._cells.n_cells % checks.as_count(n_bins, "n_bins"):
+        if self._cells.n_cells % checks.as_bins(n_bins):
             raise CalibrantError(f"n_bins must divide n_cells={self._cells.n_cells}; got {n_bins}")
         self.n_bins = n_bins
         self.norm = norm
@@ -131,7 +129,7 @@ class CumulativeCalibrationError(SketchMetric):
         super().__init__(task, **kwargs)
         checks.check_choice(statistic, "statistic", ("max", "range"))
         self.statistic = statistic
-        self.normalize = normalize
+        self.normalize = checks.as_flag(normalize, "normalize")
 
     def _measure(self, sketch: Sketch) -> float:
         measure = ecce_mad if self.statistic == "max" else ecce_r
@@ -167,8 +165,7 @@ class LogitSmoothedCalibrationError(SketchMetric):
         **kwargs: Any,
     ) -> None:
         super().__init__(task, **kwargs)
-        checks.check_positive(sigma, "sigma")
-        self.sigma = sigma
+        self.sigma = checks.as_bandwidth(sigma, "sigma")
 
     def _measure(self, sketch: Sketch) -> float:
         return logit_smoothed_ece(sketch, sigma=self.sigma)

@@ -86,11 +86,12 @@ class SketchMetric(Metric):
         super().__init__(**kwargs)
         if ignore_index is not None and not isinstance(ignore_index, int):
             raise CalibrantError(f"ignore_index must be a whole number; got {ignore_index!r}")
+        from_logits = checks.as_flag(from_logits, "from_logits")
         self._task = _read_task(task, num_classes, from_logits)
         self._cells = Sketch(n_cells, self.scale).cells
         self._tensor_cells = TensorCells(self._cells)
         self.ignore_index = ignore_index
-        self.validate_args = validate_args
+        self.validate_args = checks.as_flag(validate_args, "validate_args")
         size = self._cells.size
         home = _home(self.device)
         for name, shape, dtype in (
