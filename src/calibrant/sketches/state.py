@@ -136,13 +136,15 @@ class Sketch:
     def allclose(self, other: Sketch, *, rtol: float = 1e-12) -> bool:
         """Tell whether two sketches hold the same rows, up to rounding of their sums.
 
-        Counts must be equal; sums may differ by `rtol` of the weight in their cell, as they do
-        when the same rows were merged in another order. Rows given weights of 1 are not the same
-        as rows given none.
+        Counts must be equal; sums of weights and of scores (logits, on that scale) may differ by
+        `rtol` of the weight in their cell, as they do when the same rows were merged in another
+        order or on another processor. Rows given weights of 1 are not the same as rows given none.
         """
         if not isinstance(other, Sketch):
             raise SketchError(f"a sketch is compared with a sketch; got {type(other).__name__}")
-        return self._cells == other._cells and self._table.close(other._table, rtol)
+        return self._cells == other._cells and self._table.close(
+            other._table, rtol, self._cells.width
+        )
 
     @property
     def n_cells(self) -> int:

@@ -19,6 +19,7 @@ import narwhals.stable.v2 as nw
 from narwhals import Expr
 
 from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.sketches.cells import Cells
 from calibrant.sketches.state import Sketch
 from calibrant.sources.columns import Columns, quoted
 from calibrant.sources.faults import Faults, rules_of
@@ -149,7 +150,7 @@ def sketch_files(
     reader: Reader,
     paths: Sequence[Path],
     columns: Columns,
-    n_cells: int,
+    cells: Cells,
     where: Expr | None = None,
     positive: Any = None,
 ) -> tuple[dict[Any, Sketch], Faults]:
@@ -160,8 +161,8 @@ def sketch_files(
     tables = _tables(reader, paths, columns, where, positive)
     # Rows come out of DuckDB by way of pyarrow; groups are better told apart inside.
     if columns.by is None and find_spec("pyarrow") is not None:
-        return _streamed(reader, tables, n_cells, is_filtered=where is not None)
-    return _pushed_down(reader, tables, columns, n_cells)
+        return _streamed(reader, tables, cells, is_filtered=where is not None)
+    return _pushed_down(reader, tables, columns, cells)
 
 
 def paths_of(source: str | os.PathLike[str]) -> list[Path]:
@@ -244,13 +245,13 @@ def _compared(relation: DuckDBPyRelation, label: str, positive: Any) -> DuckDBPy
 
 
 def _streamed(
-    reader: Reader, tables: Iterator[Table], n_cells: int, *, is_filtered: bool
+    reader: Reader, tables: Iterator[Table], cells: Cells, *, is_filtered: bool
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Count the rows as DuckDB reads them."""
     tally = None
     with progress() as show:
         for path, frame, columns, _ in tables:
-            tally = tally or Tally(columns, n_cells)
+            tally = tally or Tally(columns, cells)
             tally.begin(f" of {path.name}" + ", counting those kept by where" * is_filtered)
             with reader.saying(path):
                 for stretch in _stretches(frame.to_native(), columns.names):
@@ -279,14 +280,14 @@ def _stretches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.Data
 
 
 def _pushed_down(
-    reader: Reader, tables: Iterator[Table], columns: Columns, n_cells: int
+    reader: Reader, tables: Iterator[Table], columns: Columns, cells: Cells
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Let DuckDB add up the rows of each file, and add up the files."""
     parts: dict[GroupForm, list[dict[Any, Sketch]]] = {"values": [], "text": [], "json": []}
     faults = Faults(rules_of(columns))
     for path, frame, bound, groups in tables:
         with reader.saying(path):
-            sketches, wrong = sketch_in_engine(frame, bound, n_cells)
+            sketches, wrong = sketch_in_engine(frame, bound, cells)
         faults.rules = wrong.rules
         faults.merge(wrong, f"in {path.name}")
         parts[groups].append(sketches)

@@ -13,7 +13,7 @@ from narwhals.exceptions import NarwhalsError
 
 from calibrant import checks
 from calibrant.errors import CalibrantError
-from calibrant.sketches.cells import DEFAULT_CELLS
+from calibrant.sketches.cells import DEFAULT_CELLS, Cells, Scale
 from calibrant.sketches.state import Sketch
 from calibrant.sources.columns import Columns
 from calibrant.sources.faults import Faults, OnInvalid
@@ -40,6 +40,7 @@ def sketch(
     where: Expr | None = None,
     on_invalid: OnInvalid = "raise",
     n_cells: int | None = None,
+    scale: Scale = "probability",
 ) -> Sketch: ...
 @overload
 def sketch(
@@ -52,6 +53,7 @@ def sketch(
     where: Expr | None = None,
     on_invalid: OnInvalid = "raise",
     n_cells: int | None = None,
+    scale: Scale = "probability",
 ) -> Sketch | dict[Any, Sketch]: ...
 def sketch(
     source: Any,
@@ -63,6 +65,7 @@ def sketch(
     where: Expr | None = None,
     on_invalid: OnInvalid = "raise",
     n_cells: int | None = None,
+    scale: Scale = "probability",
 ) -> Sketch | dict[Any, Sketch]:
     """Read a table or files of any size, once, and keep what calibration needs to know.
 
@@ -97,7 +100,9 @@ def sketch(
         in one sentence, "drop" leaves them out and warns how many there were, unless most rows are
         out of range.
     n_cells
-        How many cells each sketch has: 50 400 unless told otherwise, 2520 for class-wise sketches.
+        The number of cells of each sketch: 50 400 by default, 2520 for class-wise sketches.
+    scale
+        "probability", or "logit" for measures on the logit scale; see :class:`calibrant.Sketch`.
 
     Returns
     -------
@@ -125,13 +130,14 @@ def sketch(
     _check_where(where)
     read = partial(_read, source, columns, where)
     left = " left by where" * (where is not None)
-    return sketched(read, columns, n_cells, on_invalid, left=left, stacklevel=2)
+    return sketched(read, columns, n_cells, scale, on_invalid, left=left, stacklevel=2)
 
 
 def sketched(
-    read: Callable[[int], Found],
+    read: Callable[[Cells], Found],
     columns: Columns,
     n_cells: int | None,
+    scale: Scale,
     on_invalid: OnInvalid,
     *,
     left: str = "",
@@ -140,9 +146,9 @@ def sketched(
     """Return what is read with so many cells, if it has rows and none has to be refused."""
     if n_cells is None:
         n_cells = CLASSWISE_CELLS if columns.is_multiclass else DEFAULT_CELLS
-    n_cells = Sketch(n_cells).n_cells  # refuses what cannot be
+    cells = Sketch(n_cells, scale).cells  # refuses what cannot be
     try:
-        sketches, faults = read(n_cells)
+        sketches, faults = read(cells)
     except NarwhalsError as problem:
         reason = str(problem).partition("\n")[0]
         raise CalibrantError(f"source cannot be read as asked: {reason}") from problem
@@ -157,12 +163,12 @@ def sketched(
     return sketches if columns.is_multiclass else in_order(sketches)
 
 
-def _read(source: Any, columns: Columns, where: Expr | None, n_cells: int) -> Found:
+def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Found:
     if isinstance(source, str | os.PathLike):
         from calibrant.sources.files import connected, paths_of, sketch_files
 
         with connected() as reader:
-            return sketch_files(reader, paths_of(source), columns, n_cells, where)
+            return sketch_files(reader, paths_of(source), columns, cells, where)
     frame = nw.from_native(source, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         raise CalibrantError(
@@ -173,8 +179,8 @@ def _read(source: Any, columns: Columns, where: Expr | None, n_cells: int) -> Fo
     if where is not None:
         frame = frame.filter(where)
     if isinstance(frame, nw.LazyFrame):
-        return sketch_in_engine(frame, columns, n_cells)
-    tally = Tally(columns, n_cells)
+        return sketch_in_engine(frame, columns, cells)
+    tally = Tally(columns, cells)
     tally.begin(" of the rows kept by where" * (where is not None))
     tally.take(frame)
     return tally.sketches, tally.faults

@@ -11,6 +11,7 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import AnyArray
 from calibrant.problem import Index
+from calibrant.sketches.cells import Cells
 from calibrant.sketches.state import Sketch
 from calibrant.sources.columns import Columns
 from calibrant.sources.faults import (
@@ -31,11 +32,11 @@ _CODE = "calibrant: code of the group"
 class Tally:
     """Sketches by group or class (the key of everything is None), and the rows not counted."""
 
-    def __init__(self, columns: Columns, n_cells: int) -> None:
+    def __init__(self, columns: Columns, cells: Cells) -> None:
         self.columns = columns
         self.sketches: dict[Any, Sketch] = {}
         self.faults = Faults(rules_of(columns))
-        self._n_cells = n_cells
+        self._cells = cells
         self._n_seen, self._origin = 0, ""
 
     def begin(self, origin: str) -> None:
@@ -68,7 +69,7 @@ class Tally:
 
     def _count(self, key: Any, rows: list[AnyArray]) -> None:
         p, y, *weight = rows
-        sketch = self.sketches.setdefault(key, Sketch(self._n_cells))
+        sketch = self.sketches.setdefault(key, Sketch(self._cells.n_cells, self._cells.scale))
         sketch.update(y, p, *weight)
 
     def _values(self, frame: Frame) -> list[AnyArray]:

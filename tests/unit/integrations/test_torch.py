@@ -10,6 +10,7 @@ import pytest
 from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
 from calibrant.measures.binned import ece
 from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
 from calibrant.sketches.state import Sketch
 
@@ -19,9 +20,9 @@ torchmetrics = pytest.importorskip("torchmetrics")
 from calibrant.integrations.torch import (  # noqa: E402
     BinnedCalibrationError,
     CumulativeCalibrationError,
+    LogitSmoothedCalibrationError,
     SmoothCalibrationError,
 )
-from calibrant.integrations.torch.deposit import locate  # noqa: E402
 
 FLOATS = [torch.float16, torch.bfloat16, torch.float32, torch.float64]
 
@@ -61,15 +62,27 @@ class TestCells:
         assert metric.sketch().allclose(expected)
         assert (metric.counts.dtype, metric.offsets.dtype) == (torch.int64, torch.float64)
 
-    def test_scores_on_edges(self):
-        edges = np.concatenate([np.arange(101) / 100, np.arange(50_401) / 50_400])
-        beside = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
-        for n_cells in (100, 15, 50_400):
-            expected, offset = np.empty((2, len(beside)))
-            Sketch(n_cells).cells.locate(beside, expected, offset)
-            cell, found = locate(torch.tensor(beside), n_cells)
-            np.testing.assert_array_equal(cell.numpy(), expected)
-            np.testing.assert_array_equal(found.numpy(), offset)
+    @pytest.mark.parametrize("metric", [SmoothCalibrationError, LogitSmoothedCalibrationError])
+    @pytest.mark.parametrize("n_cells", [15, 100, 50_400])
+    def test_scores_on_edges(self, metric, n_cells):
+        metric = metric(n_cells=n_cells)
+        expected = Sketch(n_cells, metric.scale)
+        edges = np.concatenate([expected.cells.edges, [0.0, 5e-324, np.nextafter(1, 0), 1.0]])
+        p = np.concatenate([edges, np.nextafter(edges, 0), np.nextafter(edges, 1)])
+        p = p[p <= 1]
+        y = np.arange(len(p)) % 2
+        expected.update(y, p)
+        metric.update(torch.tensor(p), torch.tensor(y))
+        np.testing.assert_array_equal(metric.counts.numpy(), expected.table.counts)
+        assert metric.sketch().allclose(expected)
+
+    def test_logit_smoothed_error_of_all_batches(self):
+        p, y = rows(5000)
+        metric = LogitSmoothedCalibrationError(sigma=0.1)
+        for batch in zip(p.split(1000), y.split(1000), strict=True):
+            metric.update(*batch)
+        expected = logit_smoothed_ece(y.numpy(), p.numpy(), sigma=0.1)
+        assert float(metric.compute()) == pytest.approx(expected, abs=1e-6)
 
     def test_by_hand(self):
         metric = BinnedCalibrationError(n_bins=2, n_cells=4)
