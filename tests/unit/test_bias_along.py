@@ -60,7 +60,7 @@ class TestNumbers:
 
     def test_the_scale_of_weights_is_nothing(self):
         w = np.arange(1, 7)
-        one, other = (along(list("aabbab"), sample_weight=w * s) for s in (1, 1e-100))
+        one, other = (along(list("aabbab"), sample_weight=w * s) for s in (1, 1e-60))
         np.testing.assert_allclose(one.lower, other.lower)
 
     def test_one_cluster_tells_nothing(self):

@@ -425,6 +425,21 @@ class TestRefused:
         with pytest.raises(CalibrantError, match="by name; got ndarray"):
             compare(y, models["good"])
 
+    @pytest.mark.parametrize("measure", ["smooth_ece", "brier_score"])
+    def test_models_of_other_classes(self, measure):
+        y, models = drawn(50)
+        three = np.full((50, 3), 1 / 3)
+        words = r"the same classes; 'good' has one column of probabilities and 'three' has 3"
+        with pytest.raises(CalibrantError, match=words):
+            compare(y, {"good": models["good"], "three": three}, measure=measure)
+        with pytest.raises(CalibrantError, match=r"'three' has 3 .* and 'two' has 2"):
+            compare(y, {"three": three.tolist(), "two": np.full((50, 2), 0.5)}, measure=measure)
+
+    def test_one_column_and_two_are_both_binary(self):
+        y, models = drawn(50)
+        both = np.column_stack([1 - models["good"], models["good"]])
+        assert one_pair(y, {"one": models["good"], "two": both}).difference == 0
+
     def test_sketches(self):
         y, models = drawn(50)
         sketch = Sketch().update(y, models["good"])

@@ -67,7 +67,7 @@ def plot(
     pos_label: options.PosLabel = None,
     on_invalid: options.OnInvalid = "raise",
     form: options.Form = None,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     dpi: Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots an inch.")] = 150,
 ) -> None:
@@ -96,7 +96,7 @@ def plot(
     )
     models = read_each(request, needs_rows=along is not None)
     with waiting("drawing"):
-        asked = {"n_resamples": resamples, "rng": seed}
+        asked = options.given(n_resamples=resamples, rng=seed)
         draw = _diagram if by is None else _panels
         figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))

@@ -45,7 +45,7 @@ def recalibrate(
         str, typer.Option("--score", metavar="brier|log", help="The score that decides.")
     ] = "brier",
     level: options.Level = 0.95,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     save: Annotated[
         str | None,
@@ -99,7 +99,7 @@ def recalibrate(
         calibrator: Calibrator | ProbabilityMap = _saved(using)
         probs = wanted.probs
     else:
-        asked: dict[str, Any] = {"level": level, "n_resamples": resamples, "rng": seed}
+        asked = options.given(level=level, n_resamples=resamples, rng=seed)
         asked |= {"method": method or "auto", "cv": folds, "score": score}
         found, probs = _learnt(request, asked, json=json)
         calibrator = found.calibrator

@@ -35,7 +35,7 @@ def report(
     form: options.Form = None,
     level: options.Level = 0.95,
     bins: options.Bins = 15,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     title: Annotated[str, typer.Option("--title", help="Its heading.")] = "Calibration report",
 ) -> None:
@@ -60,7 +60,7 @@ def report(
     request = Request(
         tuple(files), wanted, pos_label, multiclass, on_invalid, form, each=multiclass is None
     )
-    asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
+    asked = options.given(level=level, n_bins=bins, n_resamples=resamples, rng=seed)
     # The whole and its groups are both shown, which sketches by group do not know.
     models = read_each(request, needs_rows=by is not None)
     first = next(iter(models.values()))

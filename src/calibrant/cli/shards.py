@@ -46,7 +46,7 @@ def sketched(
             positive = _positive(str(request.pos_label), values)
     asked = Columns.read(columns.label, prob, columns.weight, columns.by)
     read = partial(sketch_files, reader, paths, asked, positive=positive)
-    return sketching.sketched(read, asked, n_cells, request.on_invalid or "raise")
+    return sketching.sketched(read, asked, n_cells, "probability", request.on_invalid or "raise")
 
 
 def _labels(reader: Reader, paths: Sequence[Path], columns: Columns) -> dict[str, Any]:

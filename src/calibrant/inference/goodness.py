@@ -24,7 +24,8 @@ __all__ = ["calibration_slope_test", "spiegelhalter_test"]
 
 # A chance that is smaller than any double is still not 0.
 _SMALLEST = sys.float_info.min
-_MAX_NEWTON_STEPS, _MAX_HALVINGS = 100, 60
+# Halved so often, any step is 0.
+_MAX_NEWTON_STEPS, _MAX_HALVINGS = 100, 2200
 # Newton's method doubles the number of right digits: after a step of this size the fit is exact.
 _SMALL_STEP = 1e-8
 # How much of the log-likelihood its own rounding may hide.

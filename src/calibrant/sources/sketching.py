@@ -130,16 +130,16 @@ def sketch(
     _check_where(where)
     read = partial(_read, source, columns, where)
     left = " left by where" * (where is not None)
-    return sketched(read, columns, n_cells, on_invalid, scale=scale, left=left, stacklevel=2)
+    return sketched(read, columns, n_cells, scale, on_invalid, left=left, stacklevel=2)
 
 
 def sketched(
     read: Callable[[Cells], Found],
     columns: Columns,
     n_cells: int | None,
+    scale: Scale,
     on_invalid: OnInvalid,
     *,
-    scale: Scale = "probability",
     left: str = "",
     stacklevel: int = 1,
 ) -> Sketch | dict[Any, Sketch]:
