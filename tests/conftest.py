@@ -32,3 +32,32 @@ def as_if_not_loaded():
     yield
     if sys.modules.pop("calibrant.compiled.zeros", None) is not None:
         del sys.modules["calibrant.compiled"].zeros
+
+
+@pytest.fixture
+def asked_of_duckdb(monkeypatch):
+    """Return the list of what is asked of connections to DuckDB from now on."""
+    duckdb = pytest.importorskip("duckdb")
+    connect, asked = duckdb.connect, []
+
+    class Listening:
+        def __init__(self, connection):
+            self.connection = connection
+
+        def __enter__(self):
+            return self
+
+        def __exit__(self, *_):
+            self.connection.close()
+
+        def __getattr__(self, name):
+            method = getattr(self.connection, name)
+
+            def called(*arguments, **options):
+                asked.append(f"{name} {' '.join(map(str, arguments))} {' '.join(options)}")
+                return method(*arguments, **options)
+
+            return called
+
+    monkeypatch.setattr(duckdb, "connect", lambda: Listening(connect()))
+    return asked

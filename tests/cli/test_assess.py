@@ -398,6 +398,15 @@ def test_columns_of_a_file_win_over_names_of_folders(run, forecasts, tmp_path, f
     assert prevalence == pytest.approx(np.average(y, weights=w), rel=1e-12)  # sums round
 
 
+def test_a_wide_file_is_looked_at_once(run, write, whole, asked_of_duckdb):
+    header, *lines = table().splitlines()
+    wide = [header + "".join(f",x{i}" for i in range(50)), *(line + ",7" * 50 for line in lines)]
+    path = write("wide.csv", "\n".join(wide))
+    assert found(run, path, *NAMED) == whole
+    assert sum("sniff_csv" in one for one in asked_of_duckdb) == 1
+    assert all("auto_detect=false" in one for one in asked_of_duckdb if "read_csv" in one)
+
+
 def test_blank_lines_before_the_header(run, write, whole):
     assert found(run, write("blank.csv", "\n\n" + table()), *NAMED) == whole
 

@@ -114,7 +114,9 @@ def sketch(
     -----
     One pass over the data, in memory that does not grow with it; class-wise sketches of lazy tables
     take a pass a class, over the columns of that class. Whether the probabilities of a row sum to 1
-    is not looked at. Files are read in the order of their names, each by its own header.
+    is not looked at. Files are read in the order of their names, each by its own header. Folders
+    called ``site=a`` add a column to the files in them, unless these have it. In text files an
+    empty field is null, and so are words such as NA in columns of numbers.
 
     Examples
     --------
