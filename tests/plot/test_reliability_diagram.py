@@ -1,6 +1,8 @@
 """What a reliability diagram draws is what its results say."""
 
+import re
 from dataclasses import replace
+from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -12,6 +14,7 @@ from matplotlib.patches import Rectangle, StepPatch
 import calibrant as cb
 from calibrant.datasets import load_flares, load_rain, simulate
 from calibrant.plot import reliability
+from tests.tolerances import nearly
 
 FLARES = load_flares()
 SMOOTH = cb.reliability_curve(*FLARES)
@@ -116,8 +119,8 @@ def test_no_band_is_drawn_where_there_is_none():
 def test_data_are_drawn_as_the_curve_that_is_made_of_them():
     (ribbon,) = ribbons(reliability(*FLARES, band=None))
     points = np.array([segment[0] for segment in ribbon.get_segments()])
-    at = np.searchsorted(SMOOTH.x, points[:, 0])
-    assert np.array_equal(points[:, 1], SMOOTH.y[at])
+    at = np.abs(SMOOTH.x[:, None] - points[:, 0]).argmin(axis=0)
+    assert points[:, 1] == nearly(SMOOTH.y[at])
 
 
 def test_the_note_is_the_estimate():
@@ -192,6 +195,50 @@ def test_a_binned_curve_has_bars_counts_and_intervals():
     assert np.allclose(drawn[:, 0], np.column_stack((curve.x, curve.lower)))
     assert np.allclose(drawn[:, 1], np.column_stack((curve.x, curve.upper)))
     assert f"ECE {cb.ece(*FLARES, **options):.3f}" in written(ax)
+
+
+def counts_in(ax):
+    """The numbers of rows written in a binned diagram, from left to right, as numbers."""
+    found = [one for one in ax.texts if re.fullmatch(r"[0-9.]+[kM]?", one.get_text())]
+    units = {"k": 1e3, "M": 1e6}
+    return found, [float(t.get_text().rstrip("kM")) * units.get(t.get_text()[-1], 1) for t in found]
+
+
+def u_shaped(n):
+    rng = np.random.default_rng(0)
+    p = rng.beta(0.3, 0.3, n)
+    return (rng.random(n) < p).astype(float), p
+
+
+@pytest.mark.parametrize("n_bins", [10, 15, 20, 30])
+@pytest.mark.parametrize("options", [{}, {"deviation": True}, {"margin": False}])
+def test_every_bin_has_its_count_the_first_and_the_last_too(n_bins, options):
+    y, p = u_shaped(20_000)
+    ax = reliability(y, p, method="binned", n_bins=n_bins, note=False, **options)
+    words, counts = counts_in(ax)
+    # A count of thousands is rounded to two figures.
+    assert counts == pytest.approx(cb.bin_table(y, p, n_bins=n_bins).n, rel=0.05)
+    ax.figure.draw_without_rendering()
+    boxes = [one.get_window_extent() for one in words]
+    assert not any(a.overlaps(b) for a, b in pairwise(boxes))
+    # Nor are they hidden by points.
+    (line,) = [one for one in ax.lines if one.get_marker() == "o"]
+    at = ax.transData.transform(np.column_stack(line.get_data()))
+    radius = line.get_markersize() / 2 * ax.figure.dpi / 72
+    for box in boxes:
+        away = np.maximum(np.maximum(box.min - at, at - box.max), 0)
+        assert np.linalg.norm(away, axis=1).min() > radius
+
+
+def test_bins_too_narrow_for_their_counts_are_told_in_words():
+    y, p = u_shaped(20_000)
+    ax = reliability(y, p, method="binned", strategy="quantile")
+    assert "1.3k rows per bin" in written(ax)
+    assert not counts_in(ax)[0]
+    ax = reliability(y, p, method="binned", n_bins=100)
+    n = cb.bin_table(y, p, n_bins=100).n
+    assert f"{n.min()} to {n.max() / 1000:.2g}k rows per bin" in written(ax)
+    assert "per bin" not in written(reliability(y, p, method="binned"))
 
 
 def test_bars_are_the_darker_the_more_rows_they_hold():
@@ -335,8 +382,8 @@ def test_calls_on_one_axes_are_as_one_call():
     assert reliability(FLARES.y_true, {"b": other}, ax=twice) is twice
     assert len(once.get_children()) == len(twice.get_children())
     for one, two in zip(ribbons(once), ribbons(twice), strict=True):
-        assert np.array_equal(one.get_segments(), two.get_segments())
-        assert np.array_equal(one.get_colors(), two.get_colors())
+        assert np.array(one.get_segments()) == nearly(np.array(two.get_segments()))
+        assert np.array(one.get_colors()) == nearly(np.array(two.get_colors()))
 
 
 def test_a_key_does_not_lie_on_curves():

@@ -13,6 +13,7 @@ from calibrant.curves.tails import connected_tail, independent_tail, widened_tai
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError
 from calibrant.sketches.state import Sketch
+from tests.tolerances import nearly
 
 METHODS = ("smooth", "density", "binned", "isotonic")
 BANDS = ("confidence", "consistency")
@@ -334,7 +335,7 @@ def test_percentiles_around_the_median():
     assert np.nanmean(np.abs(smooth.y - plain.y)) < 0.01
     # The way of the paper sees no more than there is: without events there is no band.
     none = local_calibration_error(np.zeros(50), drawn.y_prob[:50], band="percentile")
-    np.testing.assert_array_equal(none.lower, none.upper)
+    assert none.lower == nearly(none.upper)
 
 
 # Words.
@@ -371,12 +372,17 @@ def test_same_seed_same_bytes(method):
         ({"rng": -1}, "rng must be a whole number"),
         ({"groups": [1, 2]}, "groups must have one cluster label a row"),
         ({"groups": [1, 1, 1]}, "groups must hold at least two clusters"),
-        ({"groups": [1, 1, 2], "bandwidth": 1e-4}, "bandwidth must be at least 0.001 with groups"),
     ],
 )
 def test_bad_words(options, sentence):
     with pytest.raises(CalibrantError, match=sentence):
         reliability_curve([0, 1, 1], [0.2, 0.4, 0.9], **options)
+
+
+def test_narrow_bandwidths_with_many_scores_in_clusters():
+    p = np.linspace(0, 1, 2000)
+    with pytest.raises(CalibrantError, match=r"bandwidth must be at least 0\.001 with groups"):
+        reliability_curve(np.arange(2000) % 2, p, bandwidth=1e-4, groups=np.arange(2000) // 2)
 
 
 def test_bad_words_about_local_errors():

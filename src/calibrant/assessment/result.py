@@ -118,6 +118,18 @@ class Assessment(Result):
         known = ", ".join(one.method for one in self.curves)
         raise CalibrantError(f"there is no {method!r} curve here; there are: {known}")
 
+    @property
+    def is_confidence(self) -> bool:
+        """Whether predictions are the confidence in a predicted class."""
+        return self.settings.problem == "confidence"
+
+    @property
+    def mean_names(self) -> tuple[str, str]:
+        """What `prevalence` and `mean_prediction` are called wherever they are printed."""
+        if self.is_confidence:
+            return "accuracy", "mean confidence"
+        return "prevalence", "mean prediction"
+
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas table with one row a measure."""
         names = ("measure", "value", "bias_corrected", "low", "high", "level", "n", "error_bound")
@@ -188,9 +200,10 @@ class Assessment(Result):
             for name, one in (("bias", self.bias), ("slope", self.slope))
             if not math.isnan(one.value)
         ]
-        lines += ["", f"n = {self.n}, prevalence {self.prevalence:.4g}, {self._means()}"]
+        lines += ["", f"n = {self.n}, {self._means()}, Brier score {self.brier_score:.4g}"]
         lines += [f"- {note}" for note in self.notes]
         return "\n".join(lines)
 
     def _means(self) -> str:
-        return f"mean prediction {self.mean_prediction:.4g}, Brier score {self.brier_score:.4g}"
+        observed, predicted = self.mean_names
+        return f"{observed} {self.prevalence:.4g}, {predicted} {self.mean_prediction:.4g}"

@@ -99,8 +99,9 @@ def assessment_parts(assessment: Assessment) -> list[RenderableType]:
         parts += [*numbers, "", picture, ""]
     if assessment.classes:
         parts += [*class_parts(assessment.classes), ""]
+    observed, predicted = assessment.mean_names
     parts.append(
-        f"n = {assessment.n}, prevalence {assessment.prevalence:.4g}, mean prediction "
+        f"n = {assessment.n}, {observed} {assessment.prevalence:.4g}, {predicted} "
         f"{assessment.mean_prediction:.4g}, Brier score{_of_what(assessment)} "
         f"{assessment.brier_score:.4g}"
     )

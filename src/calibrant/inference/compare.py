@@ -50,7 +50,7 @@ def compare(
     *,
     measure: str | Callable[..., float] = "smooth_ece",
     level: float = 0.95,
-    n_resamples: int = 2000,
+    n_resamples: int = 1000,
     rng: int | Generator = 0,
     groups: Any = None,
     sample_weight: Any = None,

@@ -58,7 +58,7 @@ def ece(
         Predicted probabilities, shape (n,), (n, 1), (n, 2) or (n, C).
     n_bins
         A number up to a million; "sqrt", floor(sqrt(n)); "sweep", the largest number up to n whose
-        bin means do not decrease; "cv", the number with the least leave-one-out squared loss.
+        bin means do not decrease; "cv", the number with the lowest leave-one-out squared loss.
     strategy
         "uniform" bins, "quantile" bins of nearly equal weight, or edges increasing from 0 to 1
         (then `n_bins` has no say).

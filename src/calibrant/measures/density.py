@@ -57,9 +57,10 @@ def density_ece(
     -----
     With the Gaussian kernel it is the visual area of the smooth reliability diagram (Błasiok and
     Nakkiran 2023, Appendix A) at this bandwidth. O(n log n) for Silverman's rule, which needs
-    quartiles, and O(n + 1/bandwidth) for a number. Where the IQR is 0, Silverman's rule takes the
-    standard deviation alone; scores that do not vary at all get a bandwidth of 0.01, and none is
-    taken finer than can be resolved: 8e-6, or 1e-3 for the triweight.
+    quartiles, and O(n + 1/bandwidth) for a number, or O(n log n) for a small one. Where the IQR is
+    0, Silverman's rule takes the standard deviation alone; scores that do not vary at all get a
+    bandwidth of 0.01, and it gives none below 8e-6, or 1e-3 for the triweight. A number may be
+    smaller as long as there are no more than 7000 distinct scores, or 300 for the triweight.
 
     References
     ----------

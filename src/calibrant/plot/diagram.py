@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from matplotlib.ticker import MaxNLocator
 
 from calibrant.arrays import FloatArray
 from calibrant.curves.reliability import reliability_curve
+from calibrant.curves.reliability_view import Mask, Window, near_scores, score_range
 from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate import estimate
 from calibrant.measures.bin_table import bin_table
@@ -24,19 +24,10 @@ from calibrant.results.masses import PointMasses
 from calibrant.results.tables import BinTable
 from calibrant.sketches.state import Sketch
 
-__all__ = ["Diagram", "Mask", "Window", "gather"]
-
-Mask = npt.NDArray[np.bool_]
+__all__ = ["Diagram", "gather", "window_of"]
 
 # How many places for outcomes there are along an axis: about one a point of print.
 _PLACES = 200
-# Where scores are thinner than this share of the densest place, they do not widen the window.
-_THIN = 0.01
-# Scores that take up at least this much of [0, 1] are shown on all of it.
-_WIDE = 0.5
-_LEAST_SPAN = 0.02
-# What is left free at either end of narrow scores, as a share of them.
-_ROOM = 0.04
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,6 +52,8 @@ class Diagram:
         Whether predictions are the confidence in a predicted class.
     masses
         Single scores that many rows have; None where they are not known.
+    scores
+        The lowest and the highest score; None where they are not known.
     """
 
     curve: Curve
@@ -71,11 +64,19 @@ class Diagram:
     color: Any = None
     is_confidence: bool = False
     masses: PointMasses | None = None
+    scores: FloatArray | None = None
 
     @property
     def rows(self) -> BinTable | None:
         """The table that says best where outcomes lie."""
         return self.bins if self.outcomes is None else self.outcomes
+
+    @property
+    def known_scores(self) -> FloatArray | None:
+        """Scores that say how far rows reach; None where no row is known."""
+        if self.scores is None and self.rows is not None:
+            return self.rows.mean_pred
+        return self.scores
 
     @property
     def is_binned(self) -> bool:
@@ -90,7 +91,7 @@ class Diagram:
     @property
     def seen(self) -> Mask:
         """Where the curve is drawn: where it is known, within a bandwidth of some row."""
-        known = np.isfinite(self.curve.y)
+        known = np.isfinite(self.curve.y) & near_scores(self.curve, self.scores)
         if self.outcomes is None or not self.is_smooth:
             return known
         return np.asarray(known & (_distance(self.curve.x, self.outcomes) <= self.curve.bandwidth))
@@ -123,37 +124,9 @@ class Diagram:
         return drawn
 
 
-@dataclass(frozen=True)
-class Window:
-    """The scores that are shown, the same on both axes."""
-
-    low: float
-    high: float
-
-    @classmethod
-    def around(cls, diagrams: list[Diagram]) -> Window:
-        """Return a window on all scores: [0, 1] unless they keep to a part of it."""
-        known = np.concatenate([_extent(diagram) for diagram in diagrams])
-        low, high = float(known.min()), float(known.max())
-        if high - low < _LEAST_SPAN:
-            middle = (low + high) / 2
-            low, high = middle - _LEAST_SPAN / 2, middle + _LEAST_SPAN / 2
-        if high - low > _WIDE:
-            return cls(0.0, 1.0)
-        room = _ROOM * (high - low)
-        low, high = max(low - room, 0.0), min(high + room, 1.0)
-        ticks = MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high)
-        return cls(max(float(ticks[0]), 0.0), min(float(ticks[-1]), 1.0))
-
-    def holds(self, x: FloatArray) -> Mask:
-        """Tell which scores are shown."""
-        slack = 1e-9 * self.span
-        return np.asarray((x >= self.low - slack) & (x <= self.high + slack))
-
-    @property
-    def span(self) -> float:
-        """How much of the scores is shown."""
-        return self.high - self.low
+def window_of(diagrams: Sequence[Diagram]) -> Window:
+    """Return the window that shows all of some diagrams."""
+    return Window.around((one.curve, one.known_scores) for one in diagrams)
 
 
 def _few_bins(table: BinTable) -> PointMasses | None:
@@ -163,21 +136,6 @@ def _few_bins(table: BinTable) -> PointMasses | None:
         return None
     share = table.weight[filled] / table.weight.sum()
     return PointMasses(table.mean_pred[filled], table.mean_true[filled], share, is_all=True)
-
-
-def _extent(diagram: Diagram) -> FloatArray:
-    """Return the least and largest score and outcome that a diagram has to show."""
-    curve = diagram.curve
-    dense = diagram.seen & (curve.density > _THIN * curve.density.max())
-    x = curve.x[dense] if diagram.outcomes is None else diagram.outcomes.mean_pred
-    heights: tuple[FloatArray, ...] = (curve.y, curve.lower, curve.upper)
-    if curve.method == "isotonic":
-        # At its ends, beyond which there are no rows, its band is as wide as can be.
-        heights = (curve.y,)
-    elif curve.method == "local":
-        heights = ()
-    values = np.concatenate((x, *(height[dense] for height in heights)))
-    return np.array([np.nanmin(values), np.nanmax(values)])
 
 
 def _distance(x: FloatArray, table: BinTable) -> FloatArray:
@@ -215,18 +173,20 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
         bins = bin_table(model.y_true, model.y_prob, **about)
     if note is True:
         words = _measured(model, curve)
-    outcomes = _outcomes(model, 1.0)
-    of_top = model.is_confidence
-    whole = Diagram(curve, outcomes, bins, words, model.name, model.color, of_top)
-    span = Window.around([whole]).span
-    if span < 1:
-        whole = replace(whole, outcomes=_outcomes(model, span))
-    return replace(whole, masses=None if whole.is_binned else _masses(model))
-
-
-def _masses(model: Model) -> PointMasses:
     given = [model.options.get(name) for name in ABOUT_ROWS]
-    return point_masses(one_problem(model.y_true, model.y_prob, *given))
+    problem = one_problem(model.y_true, model.y_prob, *given)
+    scores = score_range(problem)
+    return Diagram(
+        curve,
+        outcomes=_outcomes(model, Window.around([(curve, scores)]).span),
+        bins=bins,
+        note=words,
+        name=model.name,
+        color=model.color,
+        is_confidence=model.is_confidence,
+        masses=None if bins is not None else point_masses(problem),
+        scores=scores,
+    )
 
 
 def _outcomes(model: Model, span: float) -> BinTable:

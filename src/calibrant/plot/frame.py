@@ -13,8 +13,8 @@ from matplotlib.transforms import Bbox, TransformedBbox
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
+from calibrant.curves.reliability_view import Mask, Window
 from calibrant.errors import CalibrantError, shown
-from calibrant.plot.diagram import Mask, Window
 from calibrant.plot.style import open_frame
 
 __all__ = ["Frame", "Margin", "check_limits", "check_margin"]
@@ -122,6 +122,6 @@ def check_limits(limits: object) -> None:
 
 
 def _ticks(low: float, high: float) -> FloatArray:
-    ticks = np.asarray(MaxNLocator(5, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+    ticks = np.asarray(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
     slack = 1e-9 * (high - low)
     return ticks[(ticks >= low - slack) & (ticks <= high + slack)]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,18 +11,22 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
+from matplotlib.font_manager import FontProperties
+from matplotlib.textpath import TextPath
 
 from calibrant.arrays import FloatArray
+from calibrant.curves.reliability_view import Mask, Window
 from calibrant.plot.corners import Path
 from calibrant.plot.frame import Frame
-from calibrant.plot.nearby import Box, Stroke, box_beside
+from calibrant.plot.nearby import Box, Stroke, box_beside, size_in_points
 from calibrant.plot.style import DASHES, LINE_WIDTH, MARKERS, QUIET, SMALLEST
-from calibrant.plot.wording import short_count
+from calibrant.plot.wording import row_range, short_count
 from calibrant.results.curves import Curve
 from calibrant.results.masses import PointMasses
 from calibrant.results.tables import BinTable
 
 __all__ = [
+    "Counts",
     "draw_band",
     "draw_bars",
     "draw_curve",
@@ -39,8 +44,8 @@ _SHARE_OF_BAND, _LEAST_THICK = 0.4, 1.4
 _LEVEL_WIDTH = 3.2
 # More points than this do not show.
 _SHOWN_POINTS = 2000
-# About how much of the width a small letter takes.
-_LETTER = 0.017
+# How high a digit is, in units of its size; what is left free around a number, in points.
+_DIGIT, _APART = 0.73, 2.0
 # How many signs stand on a curve among many.
 _SIGNS = 4
 # The area of a mark goes with its share of rows, but neither vanishes nor hides the curve: that of
@@ -189,34 +194,74 @@ def _area(share: FloatArray) -> FloatArray:
 
 
 def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
-    """Draw a bar to each bin's mean outcome, or deviation, and its number of rows below.
-
-    The more rows it holds, the darker it is.
-    """
-    window = frame.window
-    edges = np.clip(table.edges, window.low, window.high)
-    shown = (table.n > 0) & (np.diff(edges) > 0)
-    left, right = edges[:-1][shown], edges[1:][shown]
+    """Draw a bar to each bin's mean outcome, or deviation; the more rows, the darker it is."""
+    left, right, shown = _bars(table, frame.window)
     height = table.gap[shown] if frame.deviation else table.mean_true[shown] - frame.foot
     # The eye tells roots apart better than amounts, a few of which may be far above all others.
     alpha = _FAINT + (_STRONG - _FAINT) * np.sqrt(table.n[shown] / table.n.max())
     fill = [to_rgba(color, opacity) for opacity in alpha]
     style: dict[str, Any] = {"color": fill, "ec": ax.get_facecolor(), "lw": 1, "align": "edge"}
     ax.bar(left, height, right - left, bottom=frame.foot, zorder=1, **style)
-    for start, end, n in zip(left, right, table.n[shown], strict=True):
-        words = short_count(int(n))
-        if end - start < _LETTER * len(words) * window.span:
-            continue
-        ax.annotate(
-            words,
-            ((start + end) / 2, frame.margin),
-            xycoords=ax.get_xaxis_transform(),
-            xytext=(0, 2),
-            textcoords="offset points",
-            ha="center",
-            fontsize=SMALLEST,
-            color=QUIET,
-        )
+
+
+def _bars(table: BinTable, window: Window) -> tuple[FloatArray, FloatArray, Mask]:
+    """Return where the bars of bins begin and end, and which bins have one."""
+    edges = np.clip(table.edges, window.low, window.high)
+    shown = (table.n > 0) & (np.diff(edges) > 0)
+    return edges[:-1][shown], edges[1:][shown], shown
+
+
+@dataclass(frozen=True, eq=False)
+class Counts:
+    """How many rows bins hold, written in a row below their bars.
+
+    Attributes
+    ----------
+    x
+        The middle of each bar; that of all, where some are too narrow for their own number.
+    words
+        The number of rows in each, or the range of all.
+    upright
+        Whether numbers are written upward, because that way all have space.
+    height
+        The height of the row, as a fraction of the Axes.
+    """
+
+    x: FloatArray
+    words: list[str]
+    upright: bool
+    height: float
+
+    @classmethod
+    def of(cls, ax: Axes, table: BinTable, frame: Frame) -> Counts:
+        """Return the counts of a table's bins as an Axes has space for them."""
+        window = frame.window
+        left, right, shown = _bars(table, window)
+        x, words = (left + right) / 2, [short_count(int(n)) for n in table.n[shown]]
+        size = FontProperties(size=SMALLEST).get_size_in_points()
+        length = np.array([TextPath((0, 0), one, size).get_extents().width for one in words])
+        width, height = size_in_points(ax)
+        width *= (1 - frame.side) * (right - left).min() / window.span
+        digit = _DIGIT * size
+        if digit + _APART > width:
+            x, words = np.array([(window.low + window.high) / 2]), [row_range(table.n[shown])]
+        upright = len(x) > 1 and length.max() + _APART > width
+        return cls(x, words, upright, ((length.max() if upright else digit) + _APART) / height)
+
+    def write(self, ax: Axes, frame: Frame) -> None:
+        """Write them."""
+        for x, words in zip(self.x, self.words, strict=True):
+            ax.annotate(
+                words,
+                (x, frame.low),
+                xytext=(0, -_APART),
+                textcoords="offset points",
+                ha="center",
+                va="top",
+                rotation=90 * self.upright,
+                fontsize=SMALLEST,
+                color=QUIET,
+            )
 
 
 def draw_level(ax: Axes, frame: Frame) -> Path:

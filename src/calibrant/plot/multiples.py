@@ -17,7 +17,7 @@ from calibrant.arrays import as_array
 from calibrant.errors import CalibrantError, shown
 from calibrant.plot.canvas import Panels, ShownAxes, new_figure
 from calibrant.plot.cumulative_plot import draw_walks, gather_walk
-from calibrant.plot.diagram import Window, gather
+from calibrant.plot.diagram import gather, window_of
 from calibrant.plot.models import Model, read_models
 from calibrant.plot.reliability_diagram import View, draw_diagrams
 from calibrant.plot.style import SMALL
@@ -100,7 +100,7 @@ def small_multiples(
 def _draw_reliability(panels: Sequence[Axes], models: list[Model]) -> None:
     """Draw reliability diagrams on one window, so that they can be compared."""
     diagrams = [gather(model, None, note=True) for model in models]
-    window = Window.around(diagrams)
+    window = window_of(diagrams)
     view = View(limits=(window.low, window.high), is_terse=True, inside=True)
     for ax, diagram in zip(panels, diagrams, strict=True):
         note = None if diagram.note is None else compact(diagram.note)

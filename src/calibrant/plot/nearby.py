@@ -15,7 +15,7 @@ from calibrant.plot.corners import Path
 from calibrant.plot.frame import Frame
 from calibrant.plot.style import SMALLEST
 
-__all__ = ["Box", "Stroke", "box_beside"]
+__all__ = ["Box", "Stroke", "box_beside", "size_in_points"]
 
 # Figures and signs are about this wide and high, in units of their size.
 _LETTER, _LINE = 0.75, 1.0
@@ -91,9 +91,14 @@ def box_beside(
     return None
 
 
+def size_in_points(ax: Axes) -> FloatArray:
+    """Return the width and the height of an Axes in points of print."""
+    box = ax.get_position()
+    inches = np.array([box.width, box.height]) * ax.figure.figure.get_size_inches()
+    return np.asarray(72 * inches)
+
+
 def _points(ax: Axes, x: FloatArray, y: FloatArray) -> FloatArray:
     """Return places in the data's units in points of print, from the corner of the Axes."""
-    box = ax.get_position()
-    size = 72 * np.array([box.width, box.height]) * ax.figure.figure.get_size_inches()
     places = ax.transAxes.inverted().transform(ax.transData.transform(np.column_stack((x, y))))
-    return np.asarray(places * size)
+    return np.asarray(places * size_in_points(ax))

@@ -71,8 +71,9 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
         found.curve("smooth"),
         outcomes=found.bins,
         note=found["smooth_ece"],
-        is_confidence=found.settings.problem == "confidence",
+        is_confidence=found.is_confidence,
         masses=found.masses,
+        scores=found.cumulative.score[[0, -1]],
     )
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], View(inside=True))
     note = found["ecce_r"] if found.test is None else found.test

@@ -11,10 +11,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
 from calibrant import checks
+from calibrant.curves.reliability_view import Window
 from calibrant.plot import marks
 from calibrant.plot.canvas import axes_or_new
 from calibrant.plot.corners import Above, Beside, Corner, Path, above_diagonal
-from calibrant.plot.diagram import Diagram, Window, gather
+from calibrant.plot.diagram import Diagram, gather, window_of
 from calibrant.plot.frame import Frame, Margin, check_limits, check_margin
 from calibrant.plot.margin import draw_margin
 from calibrant.plot.models import read_models
@@ -28,8 +29,8 @@ from calibrant.results.tables import BinTable
 __all__ = ["View", "draw_diagrams", "reliability"]
 
 _WIDTH, _HEIGHT = 4.2, 4.7
-# What a strip on the right adds to the width.
-_STRIP = 0.9
+# What a strip on the right adds to the width, and the counts of bins to the height.
+_STRIP, _COUNTS = 0.9, 0.2
 # The names of more models than a few are written beside the diagram, which takes a wider figure.
 _FEW_MODELS, _WIDER = 3, 7.2
 _LINES = 15
@@ -55,7 +56,8 @@ def reliability(
     the mean outcome at each; among many, discs mark it at single scores that hold at least a
     twentieth of the rows, 30 and ten times as many as the scores next to them, with their share
     where there is room. Areas go with shares, up to a third. Bars of a binned curve carry their
-    number of rows, and are the darker the more there are; its points carry their intervals. Below
+    number of rows, and are the darker the more there are; where some are too narrow for it, the
+    range of all is written instead. Its points carry their intervals. Below
     lie the outcomes themselves: 1 above a line and 0 beneath it, the more the higher, each at least
     a tick. Several calls on one Axes draw their models together.
 
@@ -115,7 +117,8 @@ def reliability(
     view = View(limits=limits, margin=margin, deviation=deviation)
     view.check(diagrams)
     width = _WIDTH if len(diagrams) <= _FEW_MODELS else _WIDER
-    ax = axes_or_new(ax, width + _STRIP * (margin == "both"), _HEIGHT)
+    height = _HEIGHT + _COUNTS * (len(diagrams) == 1 and diagrams[0].bins is not None)
+    ax = axes_or_new(ax, width + _STRIP * (margin == "both"), height)
     draw_diagrams(ax, diagrams, view)
     return ax
 
@@ -145,27 +148,34 @@ class View:
     def _of_deviations(self, diagrams: list[Diagram]) -> bool:
         return self.deviation or any(d.curve.method == "local" for d in diagrams)
 
-    def frame(self, diagrams: list[Diagram]) -> Frame:
-        """Return the frame that shows all of some diagrams."""
-        window = Window.around(diagrams) if self.limits is None else Window(*self.limits)
+    def set_up(self, ax: Axes, diagrams: list[Diagram]) -> tuple[Frame, marks.Counts | None]:
+        """Set up an Axes; return the frame of diagrams, and the counts of the bins of one alone."""
+        window = window_of(diagrams) if self.limits is None else Window(*self.limits)
         deviation = self._of_deviations(diagrams)
         heights = [v for d in diagrams for v in d.heights(window, deviation=deviation)]
         frame = Frame.around(window, heights, margin=self.margin, deviation=deviation)
-        return replace(frame, is_confidence=all(d.is_confidence for d in diagrams))
+        frame = replace(frame, is_confidence=all(d.is_confidence for d in diagrams))
+        frame.set_up(ax)
+        if len(diagrams) > 1 or diagrams[0].bins is None:
+            return frame, None
+        counts = marks.Counts.of(ax, diagrams[0].bins, frame)
+        frame = replace(frame, margin=frame.margin + counts.height)
+        frame.set_up(ax)
+        return frame, counts
 
 
 def draw_diagrams(ax: Axes, diagrams: list[Diagram], view: View = View()) -> list[Artist]:  # noqa: B008
     """Draw diagrams on an Axes with those already there; return the artists of their curves."""
     view.check([*drawn_before(ax, "reliability"), *diagrams])
     with drawn_together(ax, "reliability", diagrams) as together:
-        frame = view.frame(together)
-        frame.set_up(ax)
+        frame, counts = view.set_up(ax, together)
         colors = colors_of(ax, together)
         curves = [d.shown(frame.window, deviation=frame.deviation) for d in together]
         level = marks.draw_level(ax, frame)
         alone = len(together) == 1
-        if alone and together[0].bins is not None:
+        if counts is not None:
             marks.draw_bars(ax, together[0].bins, colors[0], frame)
+            counts.write(ax, frame)
         lines = []
         for curve, own in zip(curves, colors, strict=True):
             marks.draw_band(ax, curve, own, frame)

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant.arrays import IntArray
 from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate_result import Estimate
 from calibrant.results.curves import Curve
@@ -25,6 +26,7 @@ __all__ = [
     "lines_of",
     "measure_name",
     "read_note",
+    "row_range",
     "short_count",
 ]
 
@@ -185,3 +187,9 @@ def short_count(n: int) -> str:
         if n >= unit:
             return f"{n / unit:.2g}{name}" if n < 100 * unit else f"{n / unit:.0f}{name}"
     return str(n)
+
+
+def row_range(n: IntArray) -> str:
+    """Return how many rows bins hold, from the fewest to the most."""
+    low, high = (short_count(int(rows)) for rows in (n.min(), n.max()))
+    return f"{low} rows per bin" if low == high else f"{low} to {high} rows per bin"

@@ -47,8 +47,9 @@ def _rows(assessment: Assessment) -> Iterator[str]:
 
 def _facts(assessment: Assessment) -> Iterator[str]:
     yield f"{count(assessment.n).text} rows"
-    yield f"prevalence {share(assessment.prevalence).text}"
-    yield f"mean prediction {share(assessment.mean_prediction).text}"
+    observed, predicted = assessment.mean_names
+    yield f"{observed} {share(assessment.prevalence).text}"
+    yield f"{predicted} {share(assessment.mean_prediction).text}"
     yield f"Brier score {fixed(assessment.brier_score, 4).text}"
     if assessment.test is not None:
         yield escape(said_p_value(assessment.test))

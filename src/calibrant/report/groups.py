@@ -45,12 +45,15 @@ class GroupSection:
     summary: str
     caption: str
     level: str
+    mean_names: tuple[str, str]
     lines: tuple[GroupLine, ...]
     figure: Spec
 
 
-def group_section(table: GroupTable) -> GroupSection:
-    """Return what a page says of groups."""
+def group_section(
+    table: GroupTable, mean_names: tuple[str, str] = ("prevalence", "mean prediction")
+) -> GroupSection:
+    """Return what a page says of groups; their means are called as those of all rows are."""
     lines = tuple(_lines(table))
     shown = sorted(range(len(lines)), key=lambda k: -table.rows[k].smooth_ece.value)[:_MOST_SHOWN]
     caption = (
@@ -60,7 +63,8 @@ def group_section(table: GroupTable) -> GroupSection:
     if len(lines) > _MOST_SHOWN:
         caption += f" The {_MOST_SHOWN} groups with the largest errors are shown."
     drawn = [(lines[k], table.rows[k]) for k in sorted(shown)]
-    return GroupSection(_summary(table), caption, percent(table.level), lines, _group_figure(drawn))
+    drawing = _group_figure(drawn, mean_names[0])
+    return GroupSection(_summary(table), caption, percent(table.level), mean_names, lines, drawing)
 
 
 def _summary(table: GroupTable) -> str:
@@ -90,7 +94,7 @@ def _lines(table: GroupTable) -> Iterator[GroupLine]:
         )
 
 
-def _group_figure(groups: Sequence[tuple[GroupLine, GroupRow]]) -> Spec:
+def _group_figure(groups: Sequence[tuple[GroupLine, GroupRow]], observed: str) -> Spec:
     """Return dots with their intervals, a group below the other."""
     across: list[float | None] = []
     down: list[float | None] = []
@@ -118,17 +122,19 @@ def _group_figure(groups: Sequence[tuple[GroupLine, GroupRow]]) -> Spec:
         "hovermode": "closest",
         "margin": {**MARGIN, "l": 20},
     }
-    return figure([intervals, _dots(groups)], layout, pixels=_LINE_HEIGHT * len(groups) + 20)
+    return figure(
+        [intervals, _dots(groups, observed)], layout, pixels=_LINE_HEIGHT * len(groups) + 20
+    )
 
 
-def _dots(groups: Sequence[tuple[GroupLine, GroupRow]]) -> Spec:
+def _dots(groups: Sequence[tuple[GroupLine, GroupRow]], observed: str) -> Spec:
     fills = ["--series-1" if line.found else "--paper" for line, _ in groups]
     return {
         "type": "scatter",
         "mode": "markers",
         "x": [row.smooth_ece.value for _, row in groups],
         "y": list(range(len(groups))),
-        "text": ["<br>".join(map(plotly_text, _words(line))) for line, _ in groups],
+        "text": ["<br>".join(map(plotly_text, _words(line, observed))) for line, _ in groups],
         "hovertemplate": "%{text}<extra></extra>",
         "marker": {"color": fills, "size": 9, "line": {"color": "--series-1", "width": 1.6}},
         "cliponaxis": False,
@@ -136,11 +142,11 @@ def _dots(groups: Sequence[tuple[GroupLine, GroupRow]]) -> Spec:
     }
 
 
-def _words(line: GroupLine) -> Iterator[str]:
+def _words(line: GroupLine, observed: str) -> Iterator[str]:
     error = line.smooth_ece
     yield line.label
     yield f"smECE {error.value.text}, interval {error.low.text} to {error.high.text}"
-    yield f"{line.n.text} rows, prevalence {line.prevalence.text}"
+    yield f"{line.n.text} rows, {observed} {line.prevalence.text}"
     yield f"adjusted P {line.p_adjusted.text}"
 
 

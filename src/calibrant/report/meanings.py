@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
+from calibrant.assessment.result import Assessment
 from calibrant.assessment.verdict import Verdict
 
-__all__ = ["MEASURES", "OTHERS", "Meaning", "headline"]
+__all__ = ["MEASURES", "Meaning", "headline", "other_meanings"]
 
 
 @dataclass(frozen=True)
@@ -58,7 +60,7 @@ MEASURES = {
     ),
 }
 
-OTHERS = {
+_OTHERS = {
     "bias": Meaning(
         "Mean deviation",
         "Mean outcome less mean prediction; negative where predictions are too high.",
@@ -84,6 +86,25 @@ OTHERS = {
     ),
 }
 
+# What differs where all predictions are confidences in a predicted class, or some are.
+_OF_CONFIDENCES = {
+    "bias": Meaning(
+        "Mean deviation",
+        "Accuracy less mean confidence; negative where predictions are over-confident.",
+        "Σ w (y − p) / W, with a normal interval.",
+    ),
+    "prevalence": Meaning(
+        "Accuracy", "How often the predicted class is right.", "Σ w y / W, with y = 1 if right."
+    ),
+    "mean_prediction": Meaning(
+        "Mean confidence", "Mean probability of the predicted class.", "Σ w p / W."
+    ),
+}
+_OF_BOTH = {
+    "prevalence": Meaning("Accuracy or prevalence", "Mean outcome.", "Σ w y / W."),
+    "mean_prediction": Meaning("Mean confidence or prediction", "Mean score.", "Σ w p / W."),
+}
+
 _HEADLINES = {
     "over-confident": "Over-confident",
     "under-confident": "Under-confident",
@@ -92,6 +113,14 @@ _HEADLINES = {
     "mixed": "Miscalibrated, leaning neither way",
     "none detected": "No miscalibration detected",
 }
+
+
+def other_meanings(assessments: Iterable[Assessment]) -> dict[str, Meaning]:
+    """Return the numbers of assessments that are no calibration errors, in words."""
+    kinds = [one.is_confidence for one in assessments]
+    if all(kinds):
+        return _OTHERS | _OF_CONFIDENCES
+    return _OTHERS | _OF_BOTH if any(kinds) else _OTHERS
 
 
 def headline(verdict: Verdict) -> str:

@@ -53,7 +53,12 @@ class Model:
     @property
     def is_confidence(self) -> bool:
         """Whether predictions are the confidence in a predicted class."""
-        return self.assessment.settings.problem == "confidence"
+        return self.assessment.is_confidence
+
+    @property
+    def scores(self) -> FloatArray:
+        """The lowest and the highest score."""
+        return self.assessment.cumulative.score[[0, -1]]
 
     @cached_property
     def curves(self) -> dict[str, Curve]:

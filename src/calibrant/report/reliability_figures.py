@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from calibrant.arrays import FloatArray
+from calibrant.curves.reliability_view import Window, near_scores
 from calibrant.report.models import Model
 from calibrant.report.numbers import figures, percent
 from calibrant.report.traces import (
@@ -27,11 +27,7 @@ from calibrant.results.curves import Curve
 
 __all__ = ["drawn", "point_words", "reliability_figure"]
 
-# Where scores are thinner than this share of the densest place, they do not widen the window.
-_THIN = 0.01
-# Scores that take up at least this much of [0, 1] are shown on all of it.
-_WIDE = 0.4
-_LEAST_SPAN = 0.02
+# What is left free at either end of the axes, as a fraction of the window.
 _EDGE = 0.02
 _MAIN, _MARGIN = [0.25, 1.0], [0.0, 0.17]
 _LARGEST_DOT, _LEAST_DOT = 15.0, 6.0
@@ -48,9 +44,9 @@ _SYMBOLS = 5
 def reliability_figure(models: Sequence[Model], method: str) -> Spec:
     """Return the diagram of all models that have a curve of this method."""
     models = [model for model in models if method in model.curves]
-    low, high = _window(models)
-    edge = _EDGE * (high - low)
-    across = {"range": [low - edge, high + edge], "anchor": "y2"}
+    window = Window.around((model.curves[method], model.scores) for model in models)
+    edge = _EDGE * window.span
+    across = {"range": [window.low - edge, window.high + edge], "anchor": "y2"}
     margin = "density" if method == "smooth" else "rows"
     data = [guide((0, 1), (0, 1))]
     for model in models:
@@ -79,7 +75,7 @@ def drawn(model: Model, method: str) -> Curve:
     if not curve.bandwidth > 0:
         return curve
     least = np.exp(-0.5) / (model.assessment.n * curve.bandwidth * np.sqrt(2 * np.pi))
-    near = curve.density >= least
+    near = (curve.density >= least) & near_scores(curve, model.scores)
     y, lower, upper = (np.where(near, v, np.nan) for v in (curve.y, curve.lower, curve.upper))
     return replace(curve, y=y, lower=lower, upper=upper)
 
@@ -206,19 +202,3 @@ def _margin(model: Model, method: str, *, alone: bool) -> Spec:
         "meta": {"model": model.place},
         **shape,
     }
-
-
-def _window(models: Sequence[Model]) -> tuple[float, float]:
-    """Return the scores to show at first: all of [0, 1] unless they keep to a part of it."""
-    seen = np.concatenate([_extent(drawn(model, "smooth")) for model in models])
-    low, high = float(np.nanmin(seen)), float(np.nanmax(seen))
-    if high - low >= _WIDE:
-        return 0.0, 1.0
-    middle, reach = (low + high) / 2, max(high - low, _LEAST_SPAN) * 0.55
-    return max(middle - reach, 0.0), min(middle + reach, 1.0)
-
-
-def _extent(curve: Curve) -> FloatArray:
-    """Return the scores and outcomes that a diagram must show."""
-    dense = (curve.density > _THIN * curve.density.max()) & np.isfinite(curve.y)
-    return np.concatenate([v[dense] for v in (curve.x, curve.y, curve.lower, curve.upper)])

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.assessment.result import Assessment
 from calibrant.inference.estimate_result import Estimate
-from calibrant.report.meanings import MEASURES, OTHERS, Meaning
+from calibrant.report.meanings import MEASURES, Meaning, other_meanings
 from calibrant.report.models import Model
 from calibrant.report.numbers import (
     UNKNOWN,
@@ -68,7 +68,7 @@ def measure_rows(models: Sequence[Model]) -> Iterator[MeasureRow]:
     for name, about in MEASURES.items():
         if any(one.measure == name for found in assessments for one in found.estimates):
             yield MeasureRow(name, about, tuple(_measured(one, name) for one in assessments))
-    for name, about in OTHERS.items():
+    for name, about in other_meanings(assessments).items():
         yield MeasureRow(name, about, tuple(_other(one, name) for one in assessments))
 
 

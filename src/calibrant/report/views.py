@@ -23,7 +23,7 @@ _CAPTIONS = {
     "smooth": "The outcome to expect at each score, by kernel regression at the scale of the "
     "smooth calibration error. Calibrated predictions follow the dashed diagonal: above it they "
     "are too low, below it too high.",
-    "binned": "Mean outcome against mean prediction, bin by bin; the larger the mark, the denser "
+    "binned": "{} against {}, bin by bin; the larger the mark, the denser "
     "the scores. Calibrated predictions lie on the dashed diagonal, but for noise.",
     "isotonic": "The non-decreasing curve nearest to the outcomes; nothing to choose. Level runs, "
     "drawn heavier, are scores that the outcomes do not tell apart.",
@@ -91,6 +91,8 @@ def views(models: Sequence[Model]) -> Iterator[View]:
 def _caption(models: Sequence[Model], method: str) -> str:
     """Return how a diagram is read, its bands included where it has some."""
     words = _CAPTIONS[method]
+    if method == "binned":
+        words = words.format(*_means(models))
     if method == "binned" and len(models) == 1:
         words += " The more rows a bin holds, the stronger its bar."
     if method != "binned":
@@ -105,6 +107,13 @@ def _caption(models: Sequence[Model], method: str) -> str:
         f"{words} {mark}: {_BANDS[str(curve.band)]}, at a level of "
         f"{percent(curve.level)} for {extent}."
     )
+
+
+def _means(models: Sequence[Model]) -> tuple[str, str]:
+    """Return what the means of a bin's outcomes and predictions are called."""
+    if all(model.is_confidence for model in models):
+        return "Accuracy", "mean confidence"
+    return "Mean outcome", "mean prediction"
 
 
 def _about_masses(found: Sequence[PointMasses]) -> str:

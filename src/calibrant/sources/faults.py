@@ -68,10 +68,14 @@ class Rule(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A row that breaks a rule, and its place in words where that is known: "at index 3"."""
+    """A row that breaks a rule, and its place in words where that is known: "at index 3".
+
+    `largest` is the largest value of all rows that break it, where that is known.
+    """
 
     value: Any
     place: str = ""
+    largest: float = np.inf
 
 
 def rules_of(columns: Columns) -> list[Rule]:
@@ -126,7 +130,9 @@ class Faults:
         if count:
             self.counts[code] += count
             if example is not None:
-                self.examples.setdefault(code, example)
+                first = self.examples.get(code, example)
+                largest = max(first.largest, example.largest)
+                self.examples[code] = first._replace(largest=largest)
 
     def merge(self, other: Faults, place: str) -> None:
         """Note what was found wrong somewhere else."""
@@ -178,7 +184,7 @@ class Faults:
             number = f"{_rows(count)} out of range"
         return (
             f"{rule.role} column {rule.column!r} {must}; {got} ({number}{also}{remark}): "
-            f"{_hint(rule, example.value)}"
+            f"{_hint(rule, example)}"
         )
 
 
@@ -192,8 +198,9 @@ def _range(rule: Rule, value: Any) -> str:
     return "must lie in [0, 1]"
 
 
-def _hint(rule: Rule, value: Any) -> str:
+def _hint(rule: Rule, example: Example) -> str:
     """Say what may have happened."""
+    value = example.value
     if rule.kind == "missing":
         return "fill them"
     if rule.classes:
@@ -203,11 +210,13 @@ def _hint(rule: Rule, value: Any) -> str:
         return "rescale the weights" if is_weight else "a weight says how much a row counts"
     if rule.role == "label":
         return "outcomes are 0 or 1, or soft in between"
-    if -_ROUNDING_EXCESS <= value <= 1 + _ROUNDING_EXCESS:
+    if value >= -_ROUNDING_EXCESS and example.largest <= 1 + _ROUNDING_EXCESS:
         return "this looks like rounding, so clip it if you agree"
     if value < 0:
         return "turn logits or scores into probabilities first"
-    return "divide by 100 if they are percentages" if value <= 100 else "are they probabilities?"
+    if example.largest <= 100:
+        return "divide by 100 if they are percentages"
+    return "are they probabilities?"
 
 
 def _rows(count: int) -> str:

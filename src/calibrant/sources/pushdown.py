@@ -160,7 +160,7 @@ def _collected(frame: Lazy) -> Sums:
     if frame.implementation.is_duckdb():
         # DuckDB hands out plain rows without pyarrow or pandas.
         rows = frame.to_native().fetchall()
-        return {name: _array([row[i] for row in rows]) for i, name in enumerate(names)}
+        return {name: _array(name, [row[i] for row in rows]) for i, name in enumerate(names)}
     try:
         table = frame.collect()
     except ImportError as problem:
@@ -168,12 +168,12 @@ def _collected(frame: Lazy) -> Sums:
             f"fetching cells from {frame.implementation.value} needs {problem.name}: "
             f"pip install {problem.name}"
         ) from problem
-    return {name: _array(table[name].to_list()) for name in names}
+    return {name: _array(name, table[name].to_list()) for name in names}
 
 
-def _array(values: list[Any]) -> AnyArray:
-    """Return a column of numbers, or of whatever names groups."""
-    if all(isinstance(value, int | float) for value in values):
+def _array(name: str, values: list[Any]) -> AnyArray:
+    """Return a column of numbers, or of whatever names groups, exactly."""
+    if name != _BY and all(isinstance(value, int | float) for value in values):
         return np.array(values)
     array = np.empty(len(values), dtype=object)
     array[:] = values
@@ -258,6 +258,11 @@ def _with_examples(rows: Lazy, columns: Columns, faults: Faults) -> Faults:
     """Ask for the least value that breaks each rule that is broken: it says most."""
     for code in faults.counts:
         name = _short_names(columns)[code // 2]
-        broken = rows.filter(nw.col(_FAULT) == code).select(name).sort(name).head(1)
-        faults.examples[code] = Example(_collected(broken)[name].tolist()[0])
+        broken = rows.filter(nw.col(_FAULT) == code).select(name)
+        example = Example(_collected(broken.sort(name).head(1))[name].tolist()[0])
+        rule = faults.rules[code]
+        if rule.role == "prob" and rule.kind == "outside":
+            largest = _collected(broken.select(nw.col(name).max()))[name].tolist()[0]
+            example = example._replace(largest=largest)
+        faults.examples[code] = example
     return faults

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, overload
 
 import narwhals.stable.v2 as nw
@@ -126,20 +127,36 @@ def sketch(
     """
     checks.check_choice(on_invalid, "on_invalid", ("raise", "drop"))
     columns = Columns.read(label, prob, weight, by)
+    _check_where(where)
+    read = partial(_read, source, columns, where)
+    left = " left by where" * (where is not None)
+    return sketched(read, columns, n_cells, scale, on_invalid, left=left, stacklevel=2)
+
+
+def sketched(
+    read: Callable[[Cells], Found],
+    columns: Columns,
+    n_cells: int | None,
+    scale: Scale,
+    on_invalid: OnInvalid,
+    *,
+    left: str = "",
+    stacklevel: int = 1,
+) -> Sketch | dict[Any, Sketch]:
+    """Return what is read with so many cells, if it has rows and none has to be refused."""
     if n_cells is None:
         n_cells = CLASSWISE_CELLS if columns.is_multiclass else DEFAULT_CELLS
     cells = Sketch(n_cells, scale).cells  # refuses what cannot be
-    _check_where(where)
     try:
-        sketches, faults = _read(source, columns, where, cells)
+        sketches, faults = read(cells)
     except NarwhalsError as problem:
         reason = str(problem).partition("\n")[0]
         raise CalibrantError(f"source cannot be read as asked: {reason}") from problem
     n = sum(one.n for one in sketches.values()) // len(columns.probs)
     faults.refuse(n, on_invalid)
-    faults.warn(n, stacklevel=2)
+    faults.warn(n, stacklevel=stacklevel + 1)
     if n == 0:
-        left = " left by where" * (where is not None) + " that can be counted" * bool(faults.total)
+        left += " that can be counted" * bool(faults.total)
         raise CalibrantError(f"source must have at least one row{left}; it has none")
     if columns.by is None and not columns.is_multiclass:
         return sketches[None]
@@ -148,9 +165,10 @@ def sketch(
 
 def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Found:
     if isinstance(source, str | os.PathLike):
-        from calibrant.sources.files import sketch_files
+        from calibrant.sources.files import connected, paths_of, sketch_files
 
-        return sketch_files(source, columns, where, cells)
+        with connected() as reader:
+            return sketch_files(reader, paths_of(source), columns, cells, where)
     frame = nw.from_native(source, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         raise CalibrantError(

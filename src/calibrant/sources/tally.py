@@ -92,7 +92,8 @@ class Tally:
             if broken.any():
                 row = most_telling(values[code // 2], broken)
                 place = f"at index {self._n_seen + row}{self._origin}"
-                example = Example(frame[rule.column][row : row + 1].to_list()[0], place)
+                value = frame[rule.column][row : row + 1].to_list()[0]
+                example = Example(value, place, float(values[code // 2][broken].max()))
                 self.faults.add(code, int(broken.sum()), example)
             seen |= broken
         return frame.filter((~seen).tolist())

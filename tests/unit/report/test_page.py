@@ -11,8 +11,9 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from matplotlib.collections import LineCollection
 
-from calibrant import MissingDependencyError, assess, compare
+from calibrant import MissingDependencyError, assess, compare, plot
 from calibrant.assessment.groups import by_group
 from calibrant.datasets import load_rain
 from calibrant.report.library import packed_library
@@ -151,6 +152,104 @@ def test_classes():
     ] == labels
     assert len(seen.scripts) == 5
     assert ("button", {"type": "button", "data-file": "classes.csv"}) in seen.elements
+
+
+def figures_of(html):
+    return json.loads(zlib.decompress(base64.b64decode(script(Reader(html), "figures"))))
+
+
+def told(trace):
+    """Tell whether a trace is the curve itself."""
+    return trace.get("meta", {}).get("told")
+
+
+def windows(html):
+    """Return the scores that each diagram of a page shows at first, with a little at either end."""
+    return {
+        key: (tuple(figure["layout"]["xaxis"]["range"]), tuple(figure["layout"]["yaxis"]["range"]))
+        for key, figure in figures_of(html).items()
+        if key in ("smooth", "binned", "isotonic")
+    }
+
+
+def scores(kind):
+    rng = np.random.default_rng(4)
+    p = {
+        "part": rng.uniform(0.2, 0.55, 20_000),
+        "high": rng.uniform(0.97, 1, 2000),
+        "rare": rng.uniform(0, 0.01, 3000),
+        "all": rng.random(500),
+        "one": np.full(300, 0.3),
+        "outlier": np.r_[rng.uniform(0.2, 0.4, 5000), 0.93],
+        "few": rng.choice([0.2, 0.25, 0.3], 2000),
+    }[kind]
+    return (rng.random(len(p)) < p).astype(float), p
+
+
+@pytest.mark.parametrize("kind", ["part", "high", "rare", "all", "one", "outlier", "few"])
+def test_a_page_shows_the_same_window_as_a_picture(kind):
+    y, p = scores(kind)
+    found = assess(y, p, n_resamples=50)
+    shown = windows(found.to_html())
+    assert len(shown) == 3
+    for method, (across, up) in shown.items():
+        low, high = plot.reliability(y, p, method=method, n_resamples=50, note=False).get_xlim()
+        room = 0.02 * (high - low)
+        assert across == up == pytest.approx((low - room, high + room), abs=1e-12)
+    overview = plot.assessment(found).child_axes[0].get_xlim()
+    room = 0.02 * np.ptp(overview)
+    assert shown["smooth"][0] == pytest.approx((overview[0] - room, overview[1] + room), abs=1e-12)
+    # All scores are in it.
+    assert shown["smooth"][0][0] <= p.min() <= p.max() <= shown["smooth"][0][1]
+
+
+def test_a_curve_ends_within_a_bandwidth_of_the_scores():
+    y, p = scores("part")
+    found = assess(y, p, n_resamples=50)
+    width = found.curve("smooth").bandwidth
+    limits = (p.min() - width - 1e-9, p.max() + width + 1e-9)
+    (ribbon,) = [
+        one
+        for one in plot.assessment(found).child_axes[0].collections
+        if isinstance(one, LineCollection)
+    ]
+    drawn = np.concatenate(ribbon.get_segments())[:, 0]
+    (line,) = [one for one in figures_of(found.to_html())["smooth"]["data"] if told(one)]
+    shown = [x for x, y in zip(line["x"], line["y"], strict=True) if y is not None]
+    for x in (drawn, shown):
+        assert limits[0] <= min(x) < p.min()
+        assert p.max() < max(x) <= limits[1]
+
+
+def test_scores_that_keep_to_a_part_are_shown_large():
+    y, p = scores("part")
+    shown = windows(assess(y, p, n_resamples=50).to_html())["smooth"][0]
+    assert shown == pytest.approx((0.09, 0.61))
+
+
+def words_of(html):
+    """Return what a reader sees of a page, the section on single classes left out."""
+    shown = re.sub(r"<(script|style)\b.*?</\1>", "", html, flags=re.DOTALL)
+    before, _, after = shown.partition('id="classes-title"')
+    return re.sub(r"\s+", " ", re.sub(r"<[^>]*>", " ", before + after.partition("</section>")[2]))
+
+
+def test_one_word_for_each_quantity():
+    rng = np.random.default_rng(0)
+    prob = rng.dirichlet([1, 1, 1], 400)
+    y = np.array([rng.choice(3, p=row) for row in prob])
+    groups = by_group(y, prob, np.arange(400) % 2, n_resamples=39)
+    several = page(assess(y, prob, n_resamples=39), groups=groups)
+    single = page(assess(y == 0, prob[:, 0], n_resamples=39))
+    shown = words_of(several)
+    for word in ("Accuracy", "Mean confidence", "mean confidence"):
+        assert shown.count(word) >= 2
+        assert word not in words_of(single)
+    for word in ("revalence", "ean prediction", "mean outcome"):
+        assert word not in shown
+        assert word in words_of(single)
+    both = words_of(page({"a": assess(y, prob, n_resamples=39), "b": assess(y == 0, prob[:, 0])}))
+    assert "Accuracy or prevalence" in both
 
 
 def test_names_that_are_no_text(found, tmp_path):

@@ -12,6 +12,7 @@ import pytest
 import calibrant as cb
 from calibrant.compiled import passes
 from calibrant.errors import CalibrantError, SketchError
+from tests.tolerances import ROUNDING
 from tests.twins import sketch as twin
 
 
@@ -94,7 +95,7 @@ def test_counted_and_weighed_rows_together():
     both = cb.Sketch(20).update(y[:30], p[:30]).update(y[30:], p[30:], w[30:])
     assert_like_twin(both, y.tolist(), p.tolist(), w.tolist())
     once = cb.Sketch(20).update(y, p, w)
-    np.testing.assert_allclose(both.table.moments, once.table.moments, atol=1e-13)
+    np.testing.assert_allclose(both.table.moments, once.table.moments, atol=ROUNDING)
     np.testing.assert_allclose(both.table.squares, once.table.squares)
 
 

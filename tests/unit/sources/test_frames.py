@@ -246,6 +246,14 @@ def test_most_rows_are_never_left_out(form, on_invalid):
     )
 
 
+@EAGER_AND_LAZY
+@pytest.mark.parametrize("ids", [[2.0, 3.0, 101.0], [1.0000001, 4999.0, 3.0]])
+def test_numbers_beyond_100_are_no_percentages(form, ids):
+    with pytest.raises(CalibrantError) as caught:
+        sketch(form({"p": ids, "y": [1, 0, 1]}), label="y", prob="p")
+    assert str(caught.value).endswith("are they probabilities?")
+
+
 def test_other_faults_are_counted_too():
     table = pl.DataFrame({"p": [None, 1.5, 0.5], "y": [1, 0, 7]})
     with pytest.raises(CalibrantError, match=r"\(1 row, and 2 rows with other faults\)"):

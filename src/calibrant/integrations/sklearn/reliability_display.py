@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from calibrant.integrations.sklearn.display import Display, axes_of_pyplot, read_name
@@ -11,7 +12,6 @@ from calibrant.plot.models import Model
 from calibrant.plot.reliability_diagram import View, draw_diagrams
 from calibrant.plot.wording import Note
 from calibrant.results.curves import Curve
-from calibrant.results.tables import BinTable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,23 +26,19 @@ class ReliabilityDisplay(Display):
 
     Parameters
     ----------
-    curve
-        The outcome to expect at each score.
-    outcomes
-        A table of narrow bins that says where outcomes lie.
-    bins
-        The bins of a binned curve.
-    note
-        What is written beside the curve: a result, or words.
+    diagram
+        The results that are shown.
     estimator_name
         The name of the estimator.
     pos_label
-        The class that the probabilities speak of.
-    is_confidence
-        Whether they are the confidence in the predicted class.
+        The class that the probabilities refer to.
 
     Attributes
     ----------
+    curve
+        The outcome to expect at each score.
+    note
+        What is written beside the curve: a result, or words.
     line_
         The artist of the curve.
     ax_, figure_
@@ -60,23 +56,21 @@ class ReliabilityDisplay(Display):
     """
 
     def __init__(
-        self,
-        curve: Curve,
-        *,
-        outcomes: BinTable | None = None,
-        bins: BinTable | None = None,
-        note: Note | None = None,
-        estimator_name: str | None = None,
-        pos_label: Any = None,
-        is_confidence: bool = False,
+        self, diagram: Diagram, *, estimator_name: str | None = None, pos_label: Any = None
     ) -> None:
-        self.curve = curve
-        self.is_confidence = is_confidence
-        self.outcomes = outcomes
-        self.bins = bins
-        self.note = note
+        self.diagram = diagram
         self.estimator_name = estimator_name
         self.pos_label = pos_label
+
+    @property
+    def curve(self) -> Curve:
+        """The outcome to expect at each score."""
+        return self.diagram.curve
+
+    @property
+    def note(self) -> Note | None:
+        """What is written beside the curve: a result, or words."""
+        return self.diagram.note
 
     @classmethod
     def from_predictions(
@@ -116,15 +110,7 @@ class ReliabilityDisplay(Display):
             The display, drawn.
         """
         found = gather(Model(read_name(name), y_true, y_prob, options), None, note)
-        display = cls(
-            found.curve,
-            outcomes=found.outcomes,
-            bins=found.bins,
-            note=found.note,
-            estimator_name=name,
-            pos_label=options.get("pos_label"),
-            is_confidence=found.is_confidence,
-        )
+        display = cls(found, estimator_name=name, pos_label=options.get("pos_label"))
         return display.plot(ax=ax, margin=margin, deviation=deviation, limits=limits, color=color)
 
     def plot(
@@ -155,15 +141,7 @@ class ReliabilityDisplay(Display):
         """
         ax = axes_of_pyplot(ax, 4.2, 4.7)
         words = read_name(self.estimator_name if name is None else name)
-        diagram = Diagram(
-            curve=self.curve,
-            outcomes=self.outcomes,
-            bins=self.bins,
-            note=self.note,
-            name=words,
-            color=color,
-            is_confidence=self.is_confidence,
-        )
+        diagram = replace(self.diagram, name=words, color=color)
         view = View(limits=limits, margin=margin, deviation=deviation)
         (self.line_,) = draw_diagrams(ax, [diagram], view)
         self.ax_, self.figure_ = ax, ax.figure.figure
