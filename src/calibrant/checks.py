@@ -31,9 +31,9 @@ _BITS_OF_ONE: dict[np.dtype[Any], Any] = {
 _ROUNDING_EXCESS = 1e-5
 # Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
 ROW_SUM_TOLERANCE = 0.05
-# A weight between these can be taken to the fourth power, as the noise of variances has it, and
-# summed over any number of rows: nothing overflows, and nothing vanishes.
-MIN_WEIGHT, MAX_WEIGHT = 1e-60, 1e60
+# Between these weights can be squared and summed over any number of rows: nothing overflows, and
+# nothing vanishes.
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
 WEIGHT_RULE = f"must be 0 or from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
 # Bins take memory whether or not they hold rows, and so do resamples.
 MAX_BINS = 1_000_000

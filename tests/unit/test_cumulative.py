@@ -154,7 +154,7 @@ def test_group_scores_that_are_neighbouring_doubles_keep_apart():
     ("group", "sentence"),
     [
         ([True], r"group must have shape \(2,\), true or false for each row; got \(1,\)"),
-        ([[True, False]], r"group must have shape \(n,\).*got \(1, 2\)"),
+        ([[True, False]], r"group must have shape \(2,\).*got \(1, 2\)"),
         ([0, 3], r"group must be true or false for each row; got 3 at index 1: compare"),
         (["a", "b"], r"group must be true or false for each row; got 'a' at index 0"),
         ([False, False], r"group must select a row that carries weight; it selects none"),

@@ -189,7 +189,7 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
         views.append(view_of(error, problem, estimates[-1].value, together))
     clustered = inputs.groups is not None
     needed = checks.min_resamples(asked.level, math.comb(len(views), 2))
-    models = drawn_together(views, asked.n_resamples, needed, rng, clustered=clustered)
+    models = drawn_together(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
     differences = [
         Difference(0.0, 0.0, 1.0, 1.0)
         if _are_alike(problems[i], problems[j])

@@ -136,7 +136,7 @@ class NoisyError:
 
 
 def drawn_together(
-    views: Sequence[View], n_draws: int, needed: int, rng: Generator, *, clustered: bool
+    views: Sequence[View], n_draws: int, rng: Generator, *, clustered: bool, needed: int = 0
 ) -> list[NoisyError]:
     """Draw the noise of several models on the same rows, however many cells `needed` times.
 

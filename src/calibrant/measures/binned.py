@@ -75,7 +75,7 @@ def ece(
         Subtract the expected effect of sampling noise: from squared gaps (l2, Kumar et al. 2019)
         or from absolute ones (l1, folded normal). The result never falls below 0.
     sample_weight
-        Non-negative weights, 0 or from 1e-60 to 1e60; a row of weight 0 is ignored.
+        Non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
     multiclass
         How several columns become one number. "confidence" (what None means for more than two
         columns): is the predicted class right as often as its probability says? "classwise": the

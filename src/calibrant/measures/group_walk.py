@@ -25,7 +25,7 @@ from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.measures.walk import Walk
 from calibrant.problem import Index, Problem
-from calibrant.reading import one_column, read_weights
+from calibrant.reading import one_column
 from calibrant.sample import Sample
 
 Mask = npt.NDArray[np.bool_]
@@ -144,14 +144,15 @@ def group_alone(problem: Problem, member: Mask) -> Sample:
 
 def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
     """Read which rows belong to a group, leaving out those that carry no weight."""
-    member = one_column(as_array(group, "group"), "group")
-    w = None if sample_weight is None else read_weights(sample_weight, len(member))
+    member, w = as_array(group, "group"), None
+    if sample_weight is not None:
+        w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
     n = problem.n if w is None else len(w)
-    if len(member) != n:
+    if member.shape not in ((n,), (n, 1)):
         raise CalibrantError(
             f"group must have shape ({n},), true or false for each row; got {member.shape}"
         )
-    member = _true_or_false(member)
+    member = _true_or_false(one_column(member, "group"))
     if w is not None:
         member = member[w != 0]
     if not member.any():

@@ -86,7 +86,7 @@ class Sketch:
         y_prob
             Predicted probabilities, shape (n,).
         sample_weight
-            Non-negative weights, 0 or from 1e-60 to 1e60; a row of weight 0 is ignored.
+            Non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
         pos_label
             The label that `y_prob` speaks of, where the two labels are not 0 and 1.
 

@@ -88,7 +88,7 @@ def sketch(
         column a class: as a mapping from the values of `label` to columns, or as a list, where the
         values of `label` are the numbers 0, 1, ... of the columns or their names.
     weight
-        The column of non-negative weights, 0 or from 1e-60 to 1e60; a row of weight 0 is ignored.
+        The column of non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
     by
         The column whose values make groups, each with a sketch of its own. Take fewer cells for
         many groups: a sketch of 50 400 is 2.4 MB.

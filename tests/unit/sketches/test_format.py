@@ -231,7 +231,16 @@ def test_numbers_that_rows_can_have_given_are_read():
         {"w1": 1e30},  # of which the squares know nothing
         {"w0": -1e-3},
         {"w1": 1e150, "squares": 1e300, "true_squared": 1e150},  # beyond the range of weights
-        {"w0": 1e-70, "w1": 1e-70, "squares": 2e-140, "true_squared": 1e-70},
+        {
+            "w0": 1e-120,
+            "w1": 1e-120,
+            "d0": 0,
+            "d1": 0,
+            "e0": 0,
+            "e1": 0,
+            "squares": 2e-240,
+            "true_squared": 1e-120,
+        },
         {"flags": 1, "w1": 2.0, "true_squared": 2.0, "squares": 5.0},  # no weights, but not 1 each
         {"rows": 5, "flags": 5},
         {"d0": 0.6, "e0": 0.25},  # farther than half a cell from the centre

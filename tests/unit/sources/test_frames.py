@@ -200,8 +200,16 @@ def test_drop_is_silent_when_nothing_is_dropped():
         ("y", [-1.0, 1.0, 1.0], r"label column 'y' must lie in \[0, 1\]; got -1.0.*0 or 1"),
         ("w", [1.0, -2.0, 1.0], r"weight column 'w' must be finite and not negative; got -2.0"),
         ("w", [1.0, 1.0, math.inf], r"weight column 'w' must be finite and not negative; got inf"),
-        ("w", [1.0, 1e160, 0.0], r"'w' must be 0 or from 1e-60 to 1e\+60; got 1e\+160.*: rescale"),
-        ("w", [0.0, 1.0, 1e-139], r"'w' must be 0 or from 1e-60 to 1e\+60; got 1e-139.*: rescale"),
+        (
+            "w",
+            [1.0, 1e160, 0.0],
+            r"'w' must be 0 or from 1e-100 to 1e\+100; got 1e\+160.*: rescale",
+        ),
+        (
+            "w",
+            [0.0, 1.0, 1e-139],
+            r"'w' must be 0 or from 1e-100 to 1e\+100; got 1e-139.*: rescale",
+        ),
     ],
 )
 def test_one_sentence_for_each_fault(column, values, said):
