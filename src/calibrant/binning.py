@@ -20,13 +20,25 @@ from typing import Literal, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from calibrant import checks
 from calibrant.arrays import FloatArray
+from calibrant.errors import CalibrantError
 from calibrant.problem import Atoms, Index, Problem
 
 Side = Literal["left", "right"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _FEW_BINS = 1000
+# More bins than rows are of no use, and so many take a tenth of a gigabyte.
+_MOST_BINS = 1_000_000
+
+
+def as_bin_count(n_bins: object) -> int:
+    """Return a number of bins, refusing anything else."""
+    count = checks.as_count(n_bins, "n_bins")
+    if count > _MOST_BINS:
+        raise CalibrantError(f"n_bins must be at most {_MOST_BINS}; got {count}")
+    return count
 
 
 @dataclass(frozen=True, eq=False)

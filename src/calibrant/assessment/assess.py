@@ -10,18 +10,18 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import checks
 from calibrant._version import __version__
 from calibrant.assessment.classes import ClassRow, class_rows
 from calibrant.assessment.notes import Certain, data_notes, effective_rows
 from calibrant.assessment.result import Assessment, Settings
 from calibrant.assessment.summary import Summary, main_stretch
 from calibrant.assessment.verdict import Findings
-from calibrant.binning import Binning
+from calibrant.binning import Binning, as_bin_count
 from calibrant.class_table import ClassTable
 from calibrant.curves.bands import Band
 from calibrant.curves.cumulative import curve_of_walk
 from calibrant.curves.makers import BinnedCurve, SmoothCurve, isotonic_curve
+from calibrant.errors import CalibrantError
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import check_level, estimated
 from calibrant.inference.estimate_result import Estimate
@@ -46,6 +46,7 @@ from calibrant.sketches.state import Sketch
 __all__ = ["assess"]
 
 _MEASURES = ("smooth_ece", "ece", "ecce_r", "ecce_mad")
+_MOST_BINS = 10_000
 # From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
 _MANY_ROWS = 1 << 20
 # A walk over cells may differ from that over rows by this share of its noise. With scores spread
@@ -80,7 +81,7 @@ def assess(
     level
         Of all intervals and bands; miscalibration counts as detected where P <= 1 - level.
     n_bins
-        For the binned error, its curve and the table of bins.
+        For the binned error, its curve and the table of bins; at most 10 000.
     n_resamples
         How many times noise is drawn for each interval, band and simulated P-value; for the last
         at least 1 / (1 - level) times, or it could never be small enough.
@@ -125,7 +126,11 @@ def assess(
     check_level(level)
     check_resamples(n_resamples)
     generator = read_generator(rng)
-    checks.as_count(n_bins, "n_bins")
+    if as_bin_count(n_bins) > _MOST_BINS:
+        raise CalibrantError(
+            f"n_bins must be at most {_MOST_BINS} for an assessment, which shows them all; got "
+            f"{n_bins}: estimate('ece', ...) takes more"
+        )
     check_is_one(multiclass)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(

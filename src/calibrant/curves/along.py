@@ -9,6 +9,7 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import as_array
+from calibrant.binning import as_bin_count
 from calibrant.curves.features import Feature, read_feature
 from calibrant.curves.gaps import PartSums
 from calibrant.curves.parts import parts_of
@@ -112,7 +113,7 @@ def bias_along(
     missing         1    0.9000    1.0000  +0.1000  -0.8750 +0.1000
     intervals hold each by itself
     """
-    n_bins, n_values = (checks.as_count(n_bins, "n_bins"), checks.as_count(n_values, "n_values"))
+    n_bins, n_values = as_bin_count(n_bins), checks.as_count(n_values, "n_values")
     check_level(level)
     sample = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     if not isinstance(sample, Sample):

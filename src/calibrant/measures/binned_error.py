@@ -19,6 +19,7 @@ from calibrant.binning import (
     Layout,
     Side,
     Uniform,
+    as_bin_count,
 )
 from calibrant.errors import CalibrantError
 from calibrant.norms import Norm
@@ -63,7 +64,7 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
 
 def _read_count(n_bins: BinCount) -> int | CountRule:
     if not isinstance(n_bins, str):
-        return checks.as_count(n_bins, "n_bins")
+        return as_bin_count(n_bins)
     if n_bins not in _COUNT_RULES:
         raise CalibrantError(
             f"n_bins must be a whole number, 'sqrt', 'sweep' or 'cv'; got {n_bins!r}"

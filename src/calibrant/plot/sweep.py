@@ -12,8 +12,8 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
-from calibrant import checks
 from calibrant.arrays import FloatArray, IntArray
+from calibrant.binning import as_bin_count
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
 from calibrant.measures.named import read_measure
@@ -175,7 +175,7 @@ def _errors(problem: Problem, measure: str, option: str, values: Any, **others: 
 
 def _read_counts(n_bins: Iterable[int] | None, y_true: Any) -> IntArray:
     if n_bins is not None:
-        return np.unique([checks.as_count(k, "n_bins") for k in n_bins])
+        return np.unique([as_bin_count(k) for k in n_bins])
     counts = np.arange(1, _MOST_BINS + 1)
     return counts[y_true.n_cells % counts == 0] if isinstance(y_true, Sketch) else counts
 
