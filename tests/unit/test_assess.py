@@ -340,3 +340,10 @@ def test_the_noise_of_soft_outcomes_is_their_own():
     residual = y - p
     error = np.sqrt(np.sum(residual**2)) / 400
     assert found.bias.high - found.bias.value == pytest.approx(1.959964 * error, rel=1e-6)
+
+
+def test_many_bins(rows):
+    found = assess(*rows, n_bins=10_000, **FEW)
+    assert found["ece"].value == pytest.approx(estimate("ece", *rows, n_bins=10_000).value)
+    with pytest.raises(CalibrantError, match="n_bins must be at most 10000 for an assessment"):
+        assess(*rows, n_bins=10_001, **FEW)

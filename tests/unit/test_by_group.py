@@ -318,3 +318,11 @@ class TestResult:
     def test_settings(self, given, reason):
         with pytest.raises(CalibrantError, match=reason):
             by_group(*drawn(50), **given)
+
+
+def test_very_many_groups_are_refused():
+    p = np.linspace(0.1, 0.9, 2000)
+    with pytest.raises(
+        CalibrantError, match="groups must hold at most 1000 labels; got 2000: join"
+    ):
+        by_group(np.arange(2000) % 2, p, np.arange(2000))

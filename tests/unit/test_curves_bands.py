@@ -385,6 +385,24 @@ def test_narrow_bandwidths_with_many_scores_in_clusters():
         reliability_curve(np.arange(2000) % 2, p, bandwidth=1e-4, groups=np.arange(2000) // 2)
 
 
+def test_too_many_drawn_curves():
+    p = np.linspace(0, 1, 1000)
+    y = np.arange(1000) % 2
+    sentence = r"n_resamples must be at most 3\d{4} for a band of drawn curves with 5\d\d points"
+    with pytest.raises(CalibrantError, match=sentence):
+        reliability_curve(y, p, method="isotonic", band="consistency", n_resamples=100_000)
+    with pytest.raises(CalibrantError, match=sentence):
+        local_calibration_error(y, p, band="percentile", n_resamples=100_000)
+    with pytest.raises(CalibrantError, match="n_bins must leave at most 8192 bins with rows in"):
+        reliability_curve(
+            np.arange(20_000) % 2,
+            np.linspace(0, 1, 20_000),
+            method="binned",
+            n_bins=20_000,
+            groups=np.arange(20_000) // 2,
+        )
+
+
 def test_bad_words_about_local_errors():
     y, p = [0, 1, 1], [0.2, 0.4, 0.9]
     with pytest.raises(CalibrantError, match=r"band must be one of .*'percentile'; got 'median'"):

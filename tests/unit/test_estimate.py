@@ -1,6 +1,7 @@
 """Intervals for calibration errors: cases with known answers, edges, and what is refused."""
 
 import math
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -396,3 +397,33 @@ def test_what_few_draws_show_many_would_show_too(measure, monkeypatch):
     # Two sets of 4000 draws: their quantiles of 2.5 % differ by a few percent of a width.
     width = late.high - late.low
     assert [soon.low, soon.high] == pytest.approx([late.low, late.high], abs=0.08 * width)
+
+
+@pytest.mark.parametrize("method", ["uniform", "percentile"])
+@pytest.mark.parametrize("clustered", [False, True])
+def test_memory_of_very_many_bins(method, clustered):
+    rng = np.random.default_rng(0)
+    p = rng.random(500)
+    y = rng.random(500) < p
+    options = {"n_bins": 1_000_000, "n_resamples": 200, "method": method}
+    if clustered:
+        options["groups"] = np.arange(500) // 2
+    tracemalloc.start()
+    found = estimate("ece", y, p, **options)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # Every row in a bin of its own.
+    assert found.value == pytest.approx(np.mean(np.abs(y - p)))
+    # Of bins only those with rows take part: edges and sums of all are some 50 megabytes.
+    assert peak < 3e8
+
+
+def test_too_many_bins():
+    p = np.linspace(0, 1, 30_000)
+    y = np.arange(30_000) % 2
+    with pytest.raises(
+        CalibrantError, match="at most 16384 bins with rows in them for an interval"
+    ):
+        estimate("ece", y, p, n_bins=30_000)
+    with pytest.raises(CalibrantError, match="n_bins must be at most 1000000; got 1000001"):
+        estimate("ece", y, p, n_bins=1_000_001)

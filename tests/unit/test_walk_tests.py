@@ -80,6 +80,37 @@ def test_rounding_does_not_part_equal_statistics(weights):
     assert result.p_value == shuffled.p_value
 
 
+@pytest.mark.parametrize("tied", [False, True])
+def test_simulated_p_values_do_not_depend_on_the_unit_of_weights(tied):
+    rng = np.random.default_rng(9)
+    p = rng.integers(1, 60, 300) / 60 if tied else rng.random(300)
+    y = rng.random(300) < p**1.2
+    simulated = {"method": "monte_carlo", "n_resamples": 999}
+    alone = cumulative_test(y, p, **simulated)
+    for weight in (1e-100, 0.3, 1e100):
+        weighted = cumulative_test(y, p, sample_weight=np.full(300, weight), **simulated)
+        assert weighted.p_value == alone.p_value
+    # Heavy rows that leave nothing, or next to nothing, to chance.
+    for certain in (1.0, 1e-300):
+        rows = np.append(y, certain > 0.5), np.append(p, certain), np.append(np.ones(300), 1e19)
+        heavy = cumulative_test(*rows[:2], sample_weight=rows[2], **simulated)
+        assert heavy.p_value == pytest.approx(alone.p_value, abs=0.05)
+
+
+def test_simulations_that_would_take_too_long_are_refused():
+    rng = np.random.default_rng(0)
+    p = rng.random(100_000)
+    y, group = rng.random(100_000) < p, np.arange(100_000) % 5 == 0
+    for call in (
+        lambda: subpopulation_test(y, p, group=group, method="monte_carlo"),
+        lambda: cumulative_test(y, p, method="monte_carlo", n_resamples=20_000),
+    ):
+        with pytest.raises(
+            CalibrantError, match=r"n_resamples must be at most \d+ for so many rows; got"
+        ):
+            call()
+
+
 def test_same_seed_same_bytes():
     rng = np.random.default_rng(0)
     p = rng.random(200)
@@ -232,9 +263,9 @@ def test_simulated_steps_have_the_mean_and_variance_they_should(weighted):
         (dealt, cells.variance[cells.variance > 0]),
     ]
     for hypothesis, variance in nulls:
-        (steps,) = hypothesis.steps(800, np.random.default_rng(5))
-        many = [next(hypothesis.steps(800, rng)) for _ in range(50)]
-        steps = np.concatenate([steps, *many])
+        drawn = hypothesis.draw(slice(0, hypothesis.size), 40_000, np.random.default_rng(5))
+        steps = np.add.reduceat(drawn, hypothesis.starts, axis=1, dtype=np.float64)
+        steps = hypothesis.unit * steps - hypothesis.expected
         error = np.sqrt(variance / len(steps))
         assert np.all(np.abs(steps.mean(axis=0)) < 5 * error)
         np.testing.assert_allclose(steps.var(axis=0), variance, rtol=0.06)
@@ -259,5 +290,4 @@ def test_long_walks_are_cut_into_blocks(weighted, monkeypatch):
         whole = simulate(hypothesis, 1, np.random.default_rng(0))
         with monkeypatch.context() as patched:
             patched.setattr(null, "_DRAWS", 16)
-            assert len(list(hypothesis.steps(1, rng))) > 2
             np.testing.assert_allclose(simulate(hypothesis, 1, np.random.default_rng(0)), whole)

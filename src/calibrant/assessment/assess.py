@@ -22,6 +22,7 @@ from calibrant.class_table import ClassTable
 from calibrant.curves.bands import Band
 from calibrant.curves.cumulative import curve_of_walk
 from calibrant.curves.makers import BinnedCurve, SmoothCurve, isotonic_curve
+from calibrant.errors import CalibrantError
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.estimate_result import Estimate
@@ -46,6 +47,7 @@ from calibrant.sketches.state import Sketch
 __all__ = ["assess"]
 
 _MEASURES = ("smooth_ece", "ece", "ecce_r", "ecce_mad")
+_MOST_BINS = 10_000
 # From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
 _MANY_ROWS = 1 << 20
 # A walk over cells may differ from that over rows by this share of its noise. With scores spread
@@ -80,7 +82,7 @@ def assess(
     level
         Of all intervals and bands; miscalibration counts as detected where P <= 1 - level.
     n_bins
-        For the binned error, its curve and the table of bins.
+        For the binned error, its curve and the table of bins; at most 10 000.
     n_resamples
         The number of resamples for each interval, band and simulated P-value, at least 39; for the
         last at least 1 / (1 - level) are drawn, or it could never be small enough.
@@ -125,6 +127,11 @@ def assess(
     level, n_bins = checks.as_level(level), checks.as_bins(n_bins)
     n_resamples = checks.as_resamples(n_resamples)
     generator = read_generator(rng)
+    if n_bins > _MOST_BINS:
+        raise CalibrantError(
+            f"n_bins must be at most {_MOST_BINS} for an assessment, which shows them all; got "
+            f"{n_bins}: estimate('ece', ...) takes more"
+        )
     check_is_one(multiclass)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(

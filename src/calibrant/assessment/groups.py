@@ -34,6 +34,8 @@ from calibrant.sketches.state import Sketch
 __all__ = ["by_group"]
 
 _ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
+# More would take longer than anybody waits, and be read by nobody.
+_MOST_GROUPS = 1000
 # With fewer, intervals are wide and the law of Brownian motion is far off.
 _FEW_ROWS = 100
 _FEW_EVENTS = 15
@@ -65,7 +67,7 @@ def by_group(
         :func:`calibrant.sketch` makes with ``by``.
     groups
         A label a row: numbers, text, dates. Rows without a label (None, nan, null) make a group of
-        their own, None.
+        their own, None. At most 1000 different ones.
     method
         "holm": the chance that any calibrated group is called miscalibrated is at most 1 - level.
         "benjamini_hochberg": at most that share of the groups so called are calibrated, on average.
@@ -217,7 +219,13 @@ def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[An
         raise SketchError("by_group takes a dictionary of sketches, one a group")
     if groups is None:
         raise CalibrantError("groups is missing: give (y_true, y_prob, groups), a label a row")
-    for group, rows in read_groups(groups, sample_weight, whole.n):
+    parts = list(read_groups(groups, sample_weight, whole.n))
+    if len(parts) > _MOST_GROUPS:
+        raise CalibrantError(
+            f"groups must hold at most {_MOST_GROUPS} labels; got {len(parts)}: join rare ones, or "
+            "give a part of them at a time"
+        )
+    for group, rows in parts:
         w = None if whole.w is None else whole.w[rows]
         yield group, Sample(whole.y[rows], whole.p[rows], w, whole.lowest)
 
