@@ -9,8 +9,8 @@ import re
 
 import pytest
 
-# A sum of 1e5 terms of size 1, each rounded by 1.1e-16, is off by 4e-14 of their number if errors
-# are independent, whatever the order. Of numbers of size 1, or relative to their size.
+# A sum of 1e5 terms of size 1, each rounded by 1.1e-16, is off by about 3e-14 of their number if
+# errors are independent, whatever the order. Of numbers of size 1, or relative to their size.
 ROUNDING = 1e-12
 
 # 0.25, -3e-5, 12%: what is printed of a number that was computed, as opposed to counted.
