@@ -171,6 +171,7 @@ def test_names():
 def test_a_bar_on_a_terminal(tmp_path, monkeypatch, capsys):
     pytest.importorskip("rich")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    monkeypatch.setenv("TERM", "xterm")
     run_paper(toy(), tmp_path, False, None)
     assert "toy squares" in capsys.readouterr().err
 

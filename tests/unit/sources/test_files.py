@@ -540,6 +540,7 @@ def test_a_bar_on_a_terminal(at, capfd, monkeypatch):
     pytest.importorskip("rich")
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(sys.stderr, "isatty", lambda: True)
+    monkeypatch.setenv("TERM", "xterm")
     monkeypatch.setenv("FORCE_COLOR", "1")
     with warnings.catch_warnings():
         assert sketch(at("rows.csv", GOOD), label="y", prob="p") == EXPECTED
