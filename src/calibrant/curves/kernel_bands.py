@@ -79,7 +79,7 @@ def resampled_quantiles(
 ) -> FloatArray:
     """Return percentiles and median of the curves of rows drawn again: lower, middle, upper."""
     grid, known = Grid.under(curve, axis), ~np.isnan(curve.y)
-    band.check_draws(np.count_nonzero(known))
+    band.check_draws(int(np.count_nonzero(known)))
     cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
     windows = grid.windows(curve, cells, kernel)
     curves = []
