@@ -8,7 +8,7 @@ import pytest
 
 from calibrant.datasets import simulate
 from calibrant.inference.estimate import estimate
-from calibrant.inference.intervals.views import smooth_cells, smooth_view, step_finder
+from calibrant.inference.intervals.views import SmoothCells, step_finder
 from calibrant.measures.binned import ece
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
@@ -91,9 +91,9 @@ def test_noise_of_calibrated_outcomes(n, bandwidth, weighted):
     w = rng.exponential(1, n) if weighted else np.ones(n)
     twin = with_options(smooth_ece, {"bandwidth": bandwidth})
     values = calibrated_values(twin, p, w, RESAMPLES, rng)
-    cells = smooth_cells(Sample(p > 0.5, p, w), bandwidth, None)
-    view = smooth_view(cells, bandwidth, 0.0)
-    drawn = view.shape.of(view.of_noise(cells.calibrated_noise(RESAMPLES, rng)))
+    cells = SmoothCells.of(Sample(p > 0.5, p, w), bandwidth, None)
+    view = cells.view(bandwidth, 0.0)
+    drawn = view.shape.of(view.of_noise(cells.cells.calibrated_noise(RESAMPLES, rng)))
     levels = [0.1, 0.5, 0.9]
     expected = np.quantile(values, levels)
     assert np.quantile(drawn, levels) == pytest.approx(expected, abs=NEAR * values.std())

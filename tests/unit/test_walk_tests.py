@@ -265,7 +265,7 @@ def test_simulated_steps_have_the_mean_and_variance_they_should(weighted):
     for hypothesis, variance in nulls:
         drawn = hypothesis.draw(slice(0, hypothesis.size), 40_000, np.random.default_rng(5))
         steps = np.add.reduceat(drawn, hypothesis.starts, axis=1, dtype=np.float64)
-        steps = hypothesis.unit * steps - hypothesis.expected
+        steps = hypothesis.unit * (steps - hypothesis.expected)
         error = np.sqrt(variance / len(steps))
         assert np.all(np.abs(steps.mean(axis=0)) < 5 * error)
         np.testing.assert_allclose(steps.var(axis=0), variance, rtol=0.06)

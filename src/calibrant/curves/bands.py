@@ -88,8 +88,8 @@ class Band:
         most = _MOST_DRAWN // n_points
         if self.n_resamples > most:
             raise CalibrantError(
-                f"n_resamples must be at most {most} for a band of drawn curves with {n_points} "
-                f"points; got {self.n_resamples}"
+                f"n_resamples must be at most {most} for a band of curves drawn from so many "
+                f"scores; got {self.n_resamples}"
             )
 
     def widened(self, tail: FloatArray) -> FloatArray:

@@ -118,8 +118,9 @@ def _shown(estimate: Densities) -> Curve:
     # Beyond the interval that holds the scores there are none.
     low, high = estimate.domain
     beyond = (int(t[0] - low > _ROUNDING), int(high - t[-1] > _ROUNDING))
-    t, nil = (np.pad(v, beyond, constant_values=c) for v, c in ((t, (low, high)), (nil, True)))
-    weight, true = np.pad(weight, beyond), np.pad(true, beyond)
+    if any(beyond):
+        t, nil = (np.pad(v, beyond, constant_values=c) for v, c in ((t, (low, high)), (nil, True)))
+        weight, true = np.pad(weight, beyond), np.pad(true, beyond)
     y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~nil)
     density = np.maximum(weight, 0.0)
     return _curve(t, np.clip(y, 0.0, 1.0), density, estimate.error, "density", estimate.bandwidth)

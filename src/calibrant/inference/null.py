@@ -47,8 +47,8 @@ Generator = np.random.Generator
 class Null(Protocol):
     """A null hypothesis about the steps of a walk.
 
-    A step is unit * (the sum of what is drawn for it) - expected: whole numbers are added up faster
-    than others.
+    A step is the sum of what is drawn for it less what is expected, times a unit: whole numbers are
+    added up faster than others.
     """
 
     @property
@@ -65,11 +65,11 @@ class Null(Protocol):
 
     @property
     def unit(self) -> float:
-        """What is to be multiplied with all that is drawn."""
+        """The unit in which numbers are drawn."""
 
     @property
     def expected(self) -> FloatArray:
-        """What is to be taken from each step."""
+        """What is expected of each step, in the same unit."""
 
     def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
         """Draw some of the numbers of whole steps, shape (n_walks, numbers)."""
@@ -80,23 +80,23 @@ def simulate(null: Null, n_walks: int, rng: Generator) -> tuple[FloatArray, Floa
     _check_time(null, n_walks)
     high, low = np.zeros(n_walks), np.zeros(n_walks)
     batch = max(1, _DRAWS // max(1, null.size))
-    expected, n_together, blocks = np.cumsum(null.expected), 0, list[Block]()
+    n_together, blocks = 0, list[Block]()
     for start in range(0, n_walks, batch):
         walks = slice(start, min(start + batch, n_walks))
         if walks.stop - walks.start != n_together:
             n_together = walks.stop - walks.start
-            blocks = list(_blocks(null.starts, null.size, n_together))
-        position: AnyArray | int = 0
+            blocks = list(_blocks(null, n_together))
+        position = np.zeros(n_together)
         for block in blocks:
             drawn = null.draw(block.numbers, n_together, rng)
-            passed = np.cumsum(drawn, axis=1, dtype=_adding(drawn))
-            passed += position
-            position = passed[:, -1:]
+            passed = _added_up(drawn)
+            end = passed[:, -1]
             passed = passed if block.ends is None else passed[:, block.ends]
-            walked = (passed if null.unit == 1 else passed * null.unit) - expected[block.steps]
-            np.maximum(high[walks], walked.max(axis=1), out=high[walks])
-            np.minimum(low[walks], walked.min(axis=1), out=low[walks])
-    return high, low
+            walked = passed - block.expected
+            np.maximum(high[walks], position + walked.max(axis=1), out=high[walks])
+            np.minimum(low[walks], position + walked.min(axis=1), out=low[walks])
+            position += end - block.expected[-1]
+    return high * null.unit, low * null.unit
 
 
 class Block(NamedTuple):
@@ -104,27 +104,29 @@ class Block(NamedTuple):
 
     Attributes
     ----------
-    steps, numbers
-        Which steps, and which numbers are drawn for them.
+    numbers
+        Which numbers are drawn for them.
     ends
         The last number of each step; None where each has one.
+    expected
+        What is expected of each step and those before it in the block together.
     """
 
-    steps: slice
     numbers: slice
     ends: Index | None
+    expected: FloatArray
 
 
-def _blocks(starts: Index, size: int, n_walks: int) -> Iterator[Block]:
+def _blocks(null: Null, n_walks: int) -> Iterator[Block]:
     """Cut a walk into blocks of whole steps."""
-    width = max(1, _DRAWS // n_walks)
-    cuts = np.searchsorted(starts, np.arange(0, size, width))
-    bounds = np.append(starts, size)
+    starts, expected, width = null.starts, null.expected, max(1, _DRAWS // n_walks)
+    cuts = np.searchsorted(starts, np.arange(0, null.size, width))
+    bounds = np.append(starts, null.size)
     for first, last in pairwise(np.unique(np.append(cuts, len(starts))).tolist()):
         numbers = slice(int(bounds[first]), int(bounds[last]))
         is_single = numbers.stop - numbers.start == last - first
         ends = None if is_single else bounds[first + 1 : last + 1] - bounds[first] - 1
-        yield Block(slice(first, last), numbers, ends)
+        yield Block(numbers, ends, np.cumsum(expected[first:last]))
 
 
 def _check_time(null: Null, n_walks: int) -> None:
@@ -200,9 +202,9 @@ class CalibratedOutcomes:
 
     @property
     def expected(self) -> FloatArray:
-        """The expected outcomes of each distinct score."""
+        """The expected outcomes of each distinct score, in units of weight."""
         each = self.rows * self.p if self.worth is None else self.rows * self.p * self.worth
-        return np.asarray(np.add.reduceat(each, self.starts) * self.unit)
+        return np.asarray(np.add.reduceat(each, self.starts))
 
     def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
         """Draw outcomes, in units of weight."""
@@ -333,9 +335,9 @@ def dealt_out(cells: GroupCells) -> Null:
 def _binomial(rows: Index, p: FloatArray, n_walks: int, rng: Generator) -> AnyArray:
     """Draw binomial counts; a single row, by far the most common, costs one uniform number."""
     outcomes = rng.random((n_walks, len(p))) < p
-    (many,) = np.nonzero(rows > 1)
-    if not len(many):
+    if rows.max() == 1:
         return outcomes
+    (many,) = np.nonzero(rows > 1)
     # A kind at a time: what a binomial law needs is worked out once for all its draws.
     counts = rng.binomial(rows[many, None], p[many, None], (len(many), n_walks))
     whole = outcomes.astype(np.int64)
@@ -343,6 +345,6 @@ def _binomial(rows: Index, p: FloatArray, n_walks: int, rng: Generator) -> AnyAr
     return whole
 
 
-def _adding(values: AnyArray) -> type[np.float64 | np.int64]:
-    """Return what values are added up as: truth values are counted."""
-    return np.float64 if values.dtype.kind == "f" else np.int64
+def _added_up(drawn: AnyArray) -> AnyArray:
+    """Return the running sums of a block, of truth values as counts."""
+    return np.cumsum(drawn, axis=1, dtype=np.int32 if drawn.dtype.kind == "b" else None)

@@ -142,7 +142,7 @@ def drawn_together(
 
     The cells of each view know how the same clusters (or single rows) move them.
     """
-    affordable = _NUMBERS // max(len(view.cells.weight) for view in views)
+    affordable = _NUMBERS // max(view.size for view in views)
     n_draws = min(n_draws, max(affordable, _FEWEST_DRAWS, needed))
     seed = int(rng.integers(1 << 62))
     models = []

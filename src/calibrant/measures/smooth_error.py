@@ -264,8 +264,7 @@ class Places:
 
     def above(self, fine: float) -> Smoothable | None:
         """Make the measure ready for scales from one on up to 1."""
-        is_short = not len(self.u) or self.u[-1] - self.u[0] <= FEW_SCALES * fine
-        return self.between(fine, 1.0) if is_short else None
+        return self.between(fine, 1.0) if self._is_short(fine) else None
 
     def between(self, fine: float, coarse: float) -> Smoothable:
         """Make the measure ready for scales between two."""
@@ -279,9 +278,15 @@ class Places:
 
     def finest(self, scale: float) -> float:
         """Return the least scale from this one on that can be resolved."""
+        if self._is_short(scale):
+            return scale
         if finest_packed(self.u[self._mixed(scale)], scale, TAILS, self.walls) == scale:
             return scale
         return finest_packed(self.u, scale, TAILS, self.walls)
+
+    def _is_short(self, scale: float) -> bool:
+        """Tell whether all places lie within a few scales."""
+        return not len(self.u) or bool(self.u[-1] - self.u[0] <= FEW_SCALES * scale)
 
     def _mixed(self, scale: float) -> npt.NDArray[np.bool_]:
         """Tell which rows are smoothed into rows of the other sign: others' errors never change."""

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from calibrant.arrays import FloatArray
 from calibrant.inference.intervals.clusters import Clusters, cluster_noise
 from calibrant.inference.intervals.places import CellOf, side_sums
-from calibrant.problem import Problem
+from calibrant.problem import Index, Problem
 from calibrant.randomness import Generator
 
 # Binomial counts of at least this variance are drawn as normal: sums over several cells, which is
@@ -56,6 +56,11 @@ class Cells:
             return cells
         moves = clusters.moves(problem, cell_of, cells.residual)
         return cls(sides, problem.weight, problem.is_soft, moves, clusters.n)
+
+    def some(self, which: Index) -> Cells:
+        """Return some of the cells; the others must hold no rows."""
+        moves = None if self.moves is None else self.moves[:, which]
+        return Cells(self.sides[:, :, which], self.total, self.is_soft, moves, self.n_clusters)
 
     @cached_property
     def weight(self) -> FloatArray:

@@ -8,17 +8,15 @@ from typing import Literal
 from calibrant import checks
 from calibrant.bin_counts import largest_monotone, leave_one_out
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.percentile import percentile_of_fixed_point, percentile_of_norm
 from calibrant.inference.intervals.shapes import MaxShape, RangeShape
 from calibrant.inference.intervals.uniform import Interval, fixed_point_interval, norm_interval
 from calibrant.inference.intervals.views import (
+    SmoothCells,
     View,
     binned_view,
     logit_view,
-    smooth_cells,
-    smooth_view,
     walk_view,
 )
 from calibrant.measures.binned_error import BinnedError, Laid
@@ -56,16 +54,17 @@ class Question:
         """Return the interval for a measure whose value is known."""
         if isinstance(measure, SmoothError) and measure.bandwidth is None:
             scale = _scale(measure, problem, value)
-            cells = smooth_cells(problem, scale, self.clusters)
+            cells = SmoothCells.of(problem, scale, self.clusters)
             around = fixed_point_interval if self.method == "uniform" else percentile_of_fixed_point
-            return around(cells, scale, value, self.level, self._draws(cells), self.rng)
+            n_draws = self._draws(cells.view(scale, value))
+            return around(cells, scale, value, self.level, n_draws, self.rng)
         view = view_of(measure, problem, value, self.clusters)
         of_norm = norm_interval if self.method == "uniform" else percentile_of_norm
-        return of_norm(view, self.level, self._draws(view.cells), self.rng)
+        return of_norm(view, self.level, self._draws(view), self.rng)
 
-    def _draws(self, cells: Cells) -> int:
+    def _draws(self, view: View) -> int:
         """Return how many draws to make: no fewer than the quantiles of the level need."""
-        usual, most = (numbers // len(cells.weight) for numbers in (_NUMBERS, _MOST_NUMBERS))
+        usual, most = (numbers // view.size for numbers in (_NUMBERS, _MOST_NUMBERS))
         needed = min(checks.min_resamples(self.level), most)
         return max(min(self.n_resamples, max(usual, _FEWEST_DRAWS)), needed)
 
@@ -76,7 +75,7 @@ def view_of(
     """Return a measure of a sample as a norm: smECE as that at the scale found."""
     if isinstance(measure, SmoothError):
         scale = _scale(measure, problem, value)
-        return smooth_view(smooth_cells(problem, scale, clusters), scale, value)
+        return SmoothCells.of(problem, scale, clusters).view(scale, value)
     if isinstance(measure, BinnedError):
         bins, squared = measure.binning.bins(problem), measure.norm is Norm.L2
         return binned_view(problem, bins, value, clusters, squared=squared)

@@ -13,7 +13,7 @@ from calibrant.arrays import FloatArray
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.roots import quantile
 from calibrant.inference.intervals.uniform import Interval
-from calibrant.inference.intervals.views import View, smooth_view
+from calibrant.inference.intervals.views import SmoothCells, View
 from calibrant.randomness import Generator
 
 # Scales at which resamples are looked at, in units of the observed one.
@@ -30,16 +30,16 @@ def percentile_of_norm(view: View, level: float, n_resamples: int, rng: Generato
 
 
 def percentile_of_fixed_point(
-    cells: Cells, scale: float, value: float, level: float, n_resamples: int, rng: Generator
+    cells: SmoothCells, scale: float, value: float, level: float, n_resamples: int, rng: Generator
 ) -> Interval:
     """Return the percentile interval for smECE.
 
     A resample's smECE lies where its norm N_s meets s, and log N_s is nearly straight in log s
     from one of a few scales to the next.
     """
-    totals, weight = _resampled(cells, n_resamples, rng)
+    totals, weight = _resampled(cells.cells, n_resamples, rng)
     scales = scale * _SCALES
-    norms = np.array([smooth_view(cells, s, value).norms(totals, weight) for s in scales.tolist()])
+    norms = np.array([cells.view(s, value).norms(totals, weight) for s in scales.tolist()])
     gap = np.log(np.maximum(norms, _TINY)) - np.log(scales)[:, None]
     last = np.clip(np.count_nonzero(gap > 0, axis=0) - 1, 0, len(scales) - 2)
     draw = np.arange(len(last))

@@ -43,10 +43,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant.arrays import FloatArray
-from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.roots import crossing, quantile
 from calibrant.inference.intervals.shapes import shifted_norms
-from calibrant.inference.intervals.views import View, smooth_view
+from calibrant.inference.intervals.views import SmoothCells, View
 from calibrant.randomness import Generator
 
 # Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
@@ -148,18 +147,18 @@ def norm_interval(view: View, level: float, n_resamples: int, rng: Generator) ->
 
 
 def fixed_point_interval(
-    cells: Cells, scale: float, value: float, level: float, n_resamples: int, rng: Generator
+    cells: SmoothCells, scale: float, value: float, level: float, n_resamples: int, rng: Generator
 ) -> Interval:
     """Return the interval for smECE from cells made for its scale."""
     tail = (1 - level) / 2
-    view = smooth_view(cells, scale, value)
+    view = cells.view(scale, value)
     noise = Noise.around(view, tail, n_resamples, rng)
     # At scales near the observed one the high end allows for as much noise as there.
     allowance = _highest(view, noise, tail) - value
-    high = _highest_scale(view, allowance)
+    high = _highest_scale(cells, view, allowance)
     low = 0.0
     if not noise.calibrated:
-        low = _lowest_scale(view, noise, tail)
+        low = _lowest_scale(cells, view, noise, tail)
     return _interval(low, high, _centre(view, noise.images))
 
 
@@ -191,7 +190,7 @@ def _centre(view: View, images: FloatArray) -> float:
     return crossing(above, 0.0, view.value, _PRECISION * view.value)
 
 
-def _lowest_scale(view: View, noise: Noise, tail: float) -> float:
+def _lowest_scale(cells: SmoothCells, view: View, noise: Noise, tail: float) -> float:
     """Return the s at which the sample's N_s is the most that a population of smECE s would show.
 
     At the observed scale it falls short of that by `most`. N_s grows towards finer scales, so
@@ -199,26 +198,26 @@ def _lowest_scale(view: View, noise: Noise, tail: float) -> float:
     """
     most = _excess(view, noise.images, noise.spread, tail)
     low = view.value - most
-    if low * len(view.cells.weight) < 1:
+    if low * cells.size < 1:
         return low
-    finer = smooth_view(view.cells, low, view.value)
+    finer = cells.view(low, view.value)
     images = finer.of_noise(noise.totals)
     gain = finer.norm - _excess(finer, images, images.std(axis=0), tail) - low
     gain += view.value - view.norm
     return low + most * gain / (gain + most) if gain > 0 else low
 
 
-def _highest_scale(view: View, allowance: float) -> float:
+def _highest_scale(cells: SmoothCells, view: View, allowance: float) -> float:
     """Return the s at which the sample's N_s and the allowance make s."""
     value = view.value
     if value == 0:
         return allowance
-    finest = min(value, 1 / len(view.cells.weight))
+    finest = min(value, 1 / cells.size)
     low, high = sorted((value, max(value + allowance, finest)))
 
     def above(s: float) -> float:
         # Cells show how N_s changes with s; at the observed scale it is known exactly.
-        norm = value + smooth_view(view.cells, s, value).norm - view.norm
+        norm = value + cells.view(s, value).norm - view.norm
         return s - norm - allowance
 
     return crossing(above, low, high, _PRECISION * high)

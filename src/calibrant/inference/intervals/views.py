@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -16,6 +17,7 @@ from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.places import BinCells, CellOf, logit_range, scores
 from calibrant.inference.intervals.shapes import RootShape, Shape, SumShape
+from calibrant.lines import TAILS
 from calibrant.logits import logit, sigmoid
 from calibrant.problem import Index, Problem
 
@@ -27,6 +29,10 @@ _FEWEST_CELLS, _MANY_CELLS, _MOST_CELLS = 32, 512, 1 << 14
 _MOST_BINS = 1 << 14
 # Between its steps a walk strays 0.03 sigma further, on average.
 _MOST_STEPS = 512
+# Where rows are few, smoothing is a matrix product over the cells near them.
+_FEW_PER_CELL = 16
+# So many scales away nothing is left, not even of the smallest of numbers.
+_NOWHERE = 40.0
 # A grid on which steps are looked up, and how often to look further: else they are searched for.
 _GRID, _MOST_LOOKS = 1 << 14, 4
 # Where a Gaussian has little left.
@@ -80,6 +86,11 @@ class View:
     def norm(self) -> float:
         """The norm of the observed image."""
         return float(self.shape.of(self.observed))
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are in a draw, or in its image."""
+        return max(len(self.cells.weight), len(self.observed))
 
     def norms(self, totals: FloatArray, weight: FloatArray) -> FloatArray:
         """Return the measure of other samples with these totals and weights of cells."""
@@ -150,19 +161,65 @@ def step_finder(starts: FloatArray) -> CellOf:
     return cell_of
 
 
-def smooth_cells(problem: Problem, scale: float, clusters: Clusters | None) -> Cells:
-    """Return cells fine enough for smECE at scales near this one."""
-    size = _fft_size(1 / scale)
+@dataclass(frozen=True, eq=False)
+class SmoothCells:
+    """Even cells of [0, 1], fine enough for smECE at scales near one.
 
-    def cell_of(p: FloatArray) -> Index:
-        return np.minimum((p * size).astype(np.intp), size - 1)
+    Attributes
+    ----------
+    cells
+        Those that hold rows.
+    place, size
+        Which of all cells they are, and how many these are.
+    """
 
-    return Cells.gather(problem, cell_of, size, clusters)
+    cells: Cells
+    place: Index
+    size: int
 
+    @classmethod
+    def of(cls, problem: Problem, scale: float, clusters: Clusters | None) -> SmoothCells:
+        """Gather the rows of a problem."""
+        size = _fft_size(1 / scale)
 
-def smooth_view(cells: Cells, scale: float, value: float) -> View:
-    """Return smECE at a given scale."""
-    return View(value, cells, SumShape(), lambda r, w: _smoothed(r, scale) / _total(w))
+        def cell_of(p: FloatArray) -> Index:
+            return np.minimum((p * size).astype(np.intp), size - 1)
+
+        cells = Cells.gather(problem, cell_of, size, clusters)
+        (place,) = np.nonzero(cells.weight)
+        return cls(cells.some(place), place, size)
+
+    def view(self, scale: float, value: float) -> View:
+        """Return smECE at a given scale."""
+        smoothed = self._near(scale) or self._everywhere(scale)
+        return View(value, self.cells, SumShape(), lambda r, w: smoothed(r) / _total(w))
+
+    def _everywhere(self, scale: float) -> Callable[[FloatArray], FloatArray]:
+        """Return what smooths totals over all cells."""
+
+        def smoothed(r: FloatArray) -> FloatArray:
+            whole = np.zeros((*r.shape[:-1], self.size))
+            whole[..., self.place] = r
+            return _smoothed(whole, scale)
+
+        return smoothed
+
+    def _near(self, scale: float) -> Callable[[FloatArray], FloatArray] | None:
+        """Return what smooths totals over the cells near rows, if those are few."""
+        if TAILS * scale > 1:
+            return None
+        reach = math.ceil(TAILS * scale * self.size)
+        enters = np.bincount(np.maximum(self.place - reach, 0), minlength=self.size + 1)
+        leaves = np.bincount(np.minimum(self.place + reach + 1, self.size), minlength=self.size + 1)
+        (near,) = np.nonzero(np.cumsum(enters - leaves)[:-1])
+        if len(self.place) * len(near) > _FEW_PER_CELL * self.size:
+            return None
+        u, t = (self.place + 0.5) / self.size, (near + 0.5) / self.size
+        images = np.stack((u, -u, 2 - u))
+        away = np.minimum(np.abs(t - images[:, :, None]) / scale, _NOWHERE)
+        kernel = np.exp(-0.5 * away * away).sum(axis=0)
+        kernel /= kernel.sum(axis=1, keepdims=True)
+        return lambda r: r @ kernel
 
 
 def logit_view(problem: Problem, sigma: float, value: float, clusters: Clusters | None) -> View:
