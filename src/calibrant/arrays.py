@@ -20,6 +20,7 @@ IntArray = npt.NDArray[np.int64]
 
 # Numbers that can be taken block by block to float64 without an intermediate copy.
 _REAL_KINDS = "buif"
+_DATAFRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "modin", "cudf")
 
 
 def as_array(values: Any, name: str) -> AnyArray:
@@ -47,7 +48,7 @@ def _convert(values: Any, name: str) -> AnyArray:
         return _from_sequence(values, name)
     if _comes_from(values, "torch"):
         return _from_torch(values)
-    if _comes_from(values, "pandas", "polars", "pyarrow", "modin", "cudf"):
+    if _comes_from(values, *_DATAFRAME_LIBRARIES):
         return _from_dataframe_library(values, name)
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
         return np.asarray(values)
@@ -116,3 +117,13 @@ def _from_dataframe_library(values: Any, name: str) -> AnyArray:
     if isinstance(native, nw.DataFrame):
         return np.asarray(native.to_numpy())
     return np.asarray(values)
+
+
+def column_labels(values: Any) -> list[Any] | None:
+    """Return the names of the columns of a dataframe; None where there are no columns."""
+    if not _comes_from(values, *_DATAFRAME_LIBRARIES):
+        return None
+    import narwhals.stable.v1 as nw
+
+    frame = nw.from_native(values, eager_only=True, pass_through=True)
+    return frame.columns if isinstance(frame, nw.DataFrame) else None

@@ -7,6 +7,9 @@ set: order never matters.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import numpy.typing as npt
 
@@ -64,8 +67,8 @@ def leave_one_out(problem: Problem, layout: Layout) -> int:
     """
     reach = min(problem.n, int(np.ceil(_CV_REACH * problem.n ** (1 / 3))))
     by_rows = problem.is_weighted or problem.is_soft
-    loss = _loss_by_rows if by_rows else _loss_by_counts
-    losses = [loss(problem, layout.bins(problem, n_bins)) for n_bins in range(1, reach + 1)]
+    loss = _loss_by_rows(problem) if by_rows else partial(_loss_by_counts, problem)
+    losses = [loss(layout.bins(problem, n_bins)) for n_bins in range(1, reach + 1)]
     return 1 + int(np.argmax(np.array(losses) <= min(losses) + _SLACK * losses[0]))
 
 
@@ -109,14 +112,22 @@ def _loss_by_counts(problem: Problem, bins: Bins) -> float:
     return float(loss + np.sum((alone - others) ** 2))
 
 
-def _loss_by_rows(problem: Problem, bins: Bins) -> float:
-    """Leave-one-out loss of weighted or soft rows."""
+def _loss_by_rows(problem: Problem) -> Callable[[Bins], float]:
+    """Return what gives the leave-one-out loss of weighted or soft rows, which it sorts once."""
     p, y, w = problem.columns()
-    weight, true = problem.totals(bins, "weight", "true")
-    rows = problem.totals(bins, "rows")[0]
-    k = bins.index(p)
-    alone = rows[k] == 1
-    # A row alone in its bin is judged against everybody else's mean.
-    rest = np.where(alone, weight.sum(), weight[k]) - w
-    others = (np.where(alone, true.sum(), true[k]) - w * y) / np.where(rest > 0, rest, 1.0)
-    return float(np.sum(w * (y - others) ** 2))
+    order = np.argsort(p, kind="stable")
+    p, y, w = p[order], y[order], w[order]
+    true, all_weight, all_true = w * y, w.sum(), (w * y).sum()
+
+    def loss(bins: Bins) -> float:
+        first = np.unique(bins.starts(p))
+        first = first[first < len(p)]
+        rows = np.diff(first, append=len(p))
+        # A row alone in its bin is judged against everybody else's mean.
+        of_bin = np.where(rows == 1, all_weight, np.add.reduceat(w, first))
+        true_of_bin = np.where(rows == 1, all_true, np.add.reduceat(true, first))
+        rest = np.repeat(of_bin, rows) - w
+        others = (np.repeat(true_of_bin, rows) - true) / np.where(rest > 0, rest, 1.0)
+        return float(w @ (y - others) ** 2)
+
+    return loss

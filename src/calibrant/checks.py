@@ -7,7 +7,11 @@ The happy path costs one reduction an array; positions are looked for only once 
 
 from __future__ import annotations
 
-from collections.abc import Collection
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from inspect import signature
+from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +19,7 @@ import numpy.typing as npt
 
 from calibrant.arrays import AnyArray, is_real
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 
 # Bits of floats, read as whole numbers, have the order of the floats from 0 to 1; those of all
 # others, nan included, lie beyond. So one look is enough.
@@ -27,8 +31,15 @@ _BITS_OF_ONE: dict[np.dtype[Any], Any] = {
 _ROUNDING_EXCESS = 1e-5
 # Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
 ROW_SUM_TOLERANCE = 0.05
-# Weights whose sum lies between these can be squared and multiplied by any number of rows.
-_LEAST_WEIGHT, _MOST_WEIGHT = 1e-140, 1e140
+# Between these weights can be squared and summed over any number of rows: nothing overflows, and
+# nothing vanishes.
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
+WEIGHT_RULE = f"must be 0 or from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+# Bins take memory whether or not they hold rows, and so do resamples.
+MAX_BINS = 1_000_000
+MIN_RESAMPLES, MAX_RESAMPLES = 39, 10_000_000
+# Beyond this everything is smoothed into one mean.
+MAX_BANDWIDTH = 1e6
 # How many distinct values strictly between 0 and 1 make labels that look like probabilities.
 _MANY_VALUES = 3
 
@@ -37,21 +48,106 @@ def check_choice(value: object, name: str, options: Collection[str]) -> None:
     """Refuse a word that is not one of the options."""
     if not isinstance(value, str) or value not in options:
         known = ", ".join(repr(option) for option in options)
-        raise CalibrantError(f"{name} must be one of {known}; got {value!r}")
+        raise CalibrantError(f"{name} must be one of {known}; got {shown(value)}")
 
 
-def as_count(value: object, name: str) -> int:
-    """Return a whole number of at least 1, refusing anything else."""
-    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < 1:
-        raise CalibrantError(f"{name} must be a whole number of at least 1; got {value!r}")
+def check_options(given: Iterable[str], known: Collection[str], of: str) -> None:
+    """Refuse an option that `of`, a function or a measure, does not have; name the nearest."""
+    for option in given:
+        if option not in known:
+            import difflib
+
+            near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
+            hint = f": did you mean {near[0]!r}?" if near else ""
+            choices = ", ".join(known) or "none"
+            raise CalibrantError(f"{of} has no option {option!r}; there are: {choices}{hint}")
+
+
+def keywords(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments that a function takes by keyword alone."""
+    found = signature(function).parameters.values()
+    return [one.name for one in found if one.kind is one.KEYWORD_ONLY]
+
+
+def as_count(
+    value: Any, name: str, *, minimum: int = 1, maximum: int | None = None, why: str = ""
+) -> int:
+    """Return a whole number between a minimum, which `why` explains, and a maximum."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < minimum:
+        raise CalibrantError(
+            f"{name} must be a whole number of at least {minimum}{why}; got {shown(value)}"
+        )
+    if maximum is not None and value > maximum:
+        raise CalibrantError(f"{name} must be at most {maximum}; got {shown(value)}")
     return int(value)
 
 
-def check_positive(value: object, name: str) -> None:
-    """Refuse anything but a positive finite number."""
-    number = isinstance(value, int | float | np.integer | np.floating) and value is not True
-    if not number or not 0 < float(value) < np.inf:  # type: ignore[arg-type]
-        raise CalibrantError(f"{name} must be a positive number; got {value!r}")
+def as_bins(n_bins: object) -> int:
+    """Return a number of bins."""
+    return as_count(n_bins, "n_bins", maximum=MAX_BINS)
+
+
+def as_resamples(n_resamples: object, minimum: int = MIN_RESAMPLES, why: str = "") -> int:
+    """Return a number of resamples: 39 or more, so that an interval of level 0.95 has both ends."""
+    return as_count(n_resamples, "n_resamples", minimum=minimum, maximum=MAX_RESAMPLES, why=why)
+
+
+def min_resamples(level: float, n_tests: int = 1) -> int:
+    """Return how many resamples have the quantiles of a two-sided interval, 39 at least.
+
+    Of n resamples the least is the quantile of 1 / (n + 1) and the greatest that of n / (n + 1):
+    so small are their P-values, too, which several tests demand to be smaller by their number.
+    """
+    # 1 - 0.9 is a little less than 0.1.
+    return max(math.ceil(2 * n_tests / (1 - level) * (1 - 1e-12)) - 1, MIN_RESAMPLES)
+
+
+def as_positive(value: object, name: str, *, maximum: float = sys.float_info.max) -> float:
+    """Return a positive number as a float, refusing anything else."""
+    number = as_float(value)
+    if not number > 0:
+        raise CalibrantError(f"{name} must be a positive number; got {shown(value)}")
+    if number > maximum:
+        raise CalibrantError(f"{name} must be at most {maximum:g}; got {shown(value)}")
+    return number
+
+
+def as_bandwidth(value: object, name: str = "bandwidth") -> float:
+    """Return the scale of a kernel or of noise."""
+    return as_positive(value, name, maximum=MAX_BANDWIDTH)
+
+
+def as_level(level: object) -> float:
+    """Return a confidence level, a number between 0 and 1."""
+    number = as_positive(level, "level", maximum=math.inf)
+    if number >= 1:
+        raise CalibrantError(f"level must lie between 0 and 1; got {shown(level)}: 0.95 is 95%")
+    return number
+
+
+def as_pair(value: Any) -> tuple[float, float]:
+    """Return two numbers as floats; nan for what is not two numbers."""
+    several = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    if not several or len(value) != 2:
+        return math.nan, math.nan
+    return as_float(value[0]), as_float(value[1])
+
+
+def as_flag(value: object, name: str) -> bool:
+    """Return a flag, refusing what only has a truth value: the text "false" is true."""
+    if not isinstance(value, bool | np.bool_):
+        raise CalibrantError(f"{name} must be True or False; got {shown(value)}")
+    return bool(value)
+
+
+def as_float(value: Any) -> float:
+    """Return a real number as a float: infinite if it is too large for one, nan if it is none."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
 
 
 def check_not_empty(array: AnyArray, name: str) -> None:
@@ -135,22 +231,33 @@ def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
 
 
 def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
-    """Refuse weights that are not one finite, non-negative number a row, not all zero."""
+    """Refuse weights that are not one non-negative number in range per row, not all zero."""
     if w.ndim != 1 or w.shape[0] != n:
         raise CalibrantError(f"{name} must have shape ({n},), one weight a row; got {w.shape}")
     check_finite(w, name)
     if w.min() < 0:
         rule = f"{name} must not be negative"
         _refuse(w, w < 0, rule, "negative", "a weight says how much a row counts")
-    with np.errstate(over="ignore"):
-        total = float(w.sum(dtype=np.float64))
-    if total == 0:
+    if w.max() == 0:
         raise CalibrantError(f"{name} must not be zero everywhere; all {n} weights are 0")
-    if not _LEAST_WEIGHT < total < _MOST_WEIGHT:
-        raise CalibrantError(
-            f"{name} must have a sum between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g}, so that no "
-            f"product overflows; got {total:g}: rescale the weights"
-        )
+    if not are_weights(w):
+        hint = "rescale all weights, and set those that are negligible to 0"
+        outside = (w > 0) & outside_weights(w.astype(np.float64))
+        _refuse(w, outside, f"{name} {WEIGHT_RULE}", "out of range", hint)
+
+
+def are_weights(w: AnyArray) -> bool:
+    """Tell whether all are 0 or in the range of weights; nan is not."""
+    low, high = w.min(), w.max()
+    if low == 0 < high:
+        low = w.min(where=w > 0, initial=high)
+    # Narrow floats do not reach as far as these limits.
+    return bool(low == 0 == high or (float(low) >= MIN_WEIGHT and float(high) <= MAX_WEIGHT))
+
+
+def outside_weights(w: Any) -> Any:
+    """Tell which positive weights, in an array or a column of an engine, are out of range."""
+    return (w < MIN_WEIGHT) | (w > MAX_WEIGHT)
 
 
 def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
@@ -163,13 +270,13 @@ def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
         raise CalibrantError(two_labels_sentence(labels, name))
     if len(labels) == 1:
         raise CalibrantError(
-            f"{name} must be 0 or 1 (or soft, in [0, 1]); every row is {_show(labels[0])}: "
+            f"{name} must be 0 or 1 (or soft, in [0, 1]); every row is {shown(labels[0])}: "
             "name the positive label with pos_label"
         )
     if np.all(labels == np.round(labels)):
         raise CalibrantError(
             f"{name} must be 0 or 1 (or soft, in [0, 1]) for one column of probabilities; it has "
-            f"{len(labels)} labels such as {_show(labels[-1])}: give y_prob of shape (n, classes)"
+            f"{len(labels)} labels such as {shown(labels[-1])}: give y_prob of shape (n, classes)"
         )
     rule = f"{name} must lie in [0, 1]"
     _refuse(y, (y < 0) | (y > 1), rule, "out of range", "soft labels are probabilities")
@@ -234,7 +341,9 @@ def all_zero_or_one(values: AnyArray) -> bool:
 
 def check_finite(array: AnyArray, name: str) -> None:
     """Refuse nan and infinite numbers."""
-    if array.dtype.kind == "f" and not (np.isfinite(array.min()) and np.isfinite(array.max())):
+    if array.dtype.kind != "f" or array.size == 0:
+        return
+    if not (np.isfinite(array.min()) and np.isfinite(array.max())):
         rule = f"{name} must be finite"
         _refuse(array, ~np.isfinite(array), rule, "not finite", "remove or fill such rows")
 
@@ -243,14 +352,14 @@ def _refuse(array: AnyArray, bad: AnyArray, rule: str, fault: str, hint: str) ->
     flat = int(np.argmax(bad))
     count = _count(bad)
     raise CalibrantError(
-        f"{rule}; got {_show(array.flat[flat])} at {_place(array, flat)} "
+        f"{rule}; got {shown(array.flat[flat])} at {_place(array, flat)} "
         f"({count} value{'s' if count > 1 else ''} {fault}): {hint}"
     )
 
 
 def _refuse_non_number(array: AnyArray, flat: int, name: str) -> NoReturn:
     raise CalibrantError(
-        f"{name} must hold numbers; got {_show(array.flat[flat])} at {_place(array, flat)}: "
+        f"{name} must hold numbers; got {shown(array.flat[flat])} at {_place(array, flat)}: "
         "convert it first"
     )
 
@@ -264,7 +373,3 @@ def _place(array: AnyArray, flat: int) -> str:
 
 def _count(bad: AnyArray) -> int:
     return int(np.count_nonzero(bad))
-
-
-def _show(value: Any) -> str:
-    return repr(value.item() if isinstance(value, np.generic) else value)

@@ -48,6 +48,8 @@ _GAUSSIAN_REACH = 8.6
 # Points per scale s: to show a function in all detail, and to integrate abs(h_s).
 _POINTS_PER_SCALE = 64
 _POINTS_TO_INTEGRATE = 16
+# More points than these are given only as far as integration needs them.
+_MANY_POINTS = 1 << 20
 _LEAST_POINTS = 64
 # At scales below this one moments and their transforms would take more than a third of a gigabyte.
 FINEST_SCALE = 2.0**-17
@@ -222,7 +224,8 @@ def root_mean_square(a: FloatArray, scale: float) -> float:
 
 def grid_points(scale: float, modes: int) -> int:
     """Return how many steps of [0, 1] show a function smooth at this scale in all detail."""
-    return _good_size(max(_POINTS_PER_SCALE / scale, modes + 1, _LEAST_POINTS))
+    wanted = min(_POINTS_PER_SCALE / scale, max(_MANY_POINTS, _POINTS_TO_INTEGRATE / scale))
+    return _good_size(max(wanted, modes + 1, _LEAST_POINTS))
 
 
 def _period(b: FloatArray, n_points: int) -> FloatArray:

@@ -20,6 +20,8 @@ class Kernel:
         Its Fourier transform.
     peak
         Its value at 0.
+    reach
+        How far from 0 there is anything of it, or of what a series of cosines makes of it.
     roughness
         How many times more finely than a Gaussian of the same scale it must be resolved.
     third
@@ -30,6 +32,7 @@ class Kernel:
 
     multiplier: Callable[[FloatArray], FloatArray]
     peak: float
+    reach: float
     roughness: float
     third: float
     widening: float
@@ -48,7 +51,7 @@ def _triweight(omega: FloatArray) -> FloatArray:
     return np.where(small, 1 - omega**2 / 18, 105 * spherical_jn(3, safe) / safe**3)
 
 
-GAUSSIAN = Kernel(_gaussian, 1 / np.sqrt(2 * np.pi), 1.0, third=0.252, widening=0.968)
+GAUSSIAN = Kernel(_gaussian, 1 / np.sqrt(2 * np.pi), 9.0, 1.0, third=0.252, widening=0.968)
 # (35/32) (1 - u^2)^3 on [-1, 1]: its transform falls like 105 / x^4 only.
-TRIWEIGHT = Kernel(_triweight, 35 / 32, 128.0, third=91 / 16, widening=1.042)
+TRIWEIGHT = Kernel(_triweight, 35 / 32, 1.5, 128.0, third=91 / 16, widening=1.042)
 KERNELS = {"gaussian": GAUSSIAN, "triweight": TRIWEIGHT}

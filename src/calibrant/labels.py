@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
+from numbers import Number
 from typing import Any
 
 import numpy as np
 
 from calibrant import checks
-from calibrant.arrays import AnyArray, as_array, is_real
-from calibrant.errors import CalibrantError
+from calibrant.arrays import AnyArray, as_array, column_labels, is_real
+from calibrant.errors import CalibrantError, shown
 from calibrant.problem import Index
 
 
@@ -55,11 +56,12 @@ def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> In
 
 def column_names(labels: Any, n_classes: int) -> list[Any]:
     """Return the names of the columns of y_prob, in order."""
-    names = list(labels) if isinstance(labels, range) else as_array(labels, "labels").tolist()
-    flat = all(isinstance(name, Hashable) for name in names)
+    names = labels if isinstance(labels, range) else as_array(labels, "labels").tolist()
+    # Of a single value numpy makes no list.
+    flat = isinstance(names, list | range) and all(isinstance(name, Hashable) for name in names)
     if not flat or len(names) != n_classes or len(set(names)) != n_classes:
         raise CalibrantError(
-            f"labels must name the {n_classes} columns of y_prob, each once; got {names!r:.80}"
+            f"labels must name the {n_classes} columns of y_prob, each once; got {shown(names)}"
         )
     return list(names)
 
@@ -72,23 +74,22 @@ def column_of(
     check_scalar(label, name)
     if label not in names:
         words = "'confidence', 'classwise', 'top_label' or " if name == "multiclass" else ""
-        shown = ", ".join(repr(known) for known in names[:6]) + (", ..." if n_classes > 6 else "")
-        raise CalibrantError(f"{name} must be {words}a class label ({shown}); got {label!r}")
+        known = ", ".join(repr(one) for one in names[:6]) + (", ..." if n_classes > 6 else "")
+        raise CalibrantError(f"{name} must be {words}a class label ({known}); got {shown(label)}")
     return names.index(label)
 
 
 def check_scalar(label: Any, name: str) -> None:
     """Refuse anything but one label."""
     if isinstance(label, np.ndarray) or not isinstance(label, Hashable) or is_missing(label):
-        raise CalibrantError(f"{name} must be one label; got {label!r:.80}")
+        raise CalibrantError(f"{name} must be one label; got {shown(label)}")
 
 
 def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
     """Refuse a dataframe whose columns are named after the classes in another order."""
-    columns = getattr(y_prob, "columns", None)
-    if columns is None:
+    names = column_labels(y_prob)
+    if names is None:
         return
-    names = list(columns)
     expected = list(range(len(names))) if labels is None else column_names(labels, len(names))
     if names != expected and set(names) == set(expected):
         raise CalibrantError(
@@ -99,12 +100,12 @@ def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
 
 def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
     check_scalar(pos_label, "pos_label")
-    if is_real(y):
+    if is_real(y) and isinstance(pos_label, Number | np.bool_):
         # No need to sort numbers to see that there are only two.
         checks.check_finite(y, "y_true")
         positive = np.asarray(y == pos_label)
-        rest = y[~positive] if positive.shape == y.shape else y
-        if positive.shape == y.shape and (len(rest) == 0 or rest.min() == rest.max()):
+        rest = y[~positive]
+        if len(rest) == 0 or rest.min() == rest.max():
             return positive
     present, inverse = _distinct(y)
     positive = np.array([label == pos_label for label in present], dtype=bool)
@@ -116,11 +117,11 @@ def check_two_labels(present: Sequence[Any], pos_label: Any) -> None:
     """Refuse more than one label beside the positive one."""
     others = [label for label in present if label != pos_label]
     if len(others) > 1:
-        shown = ", ".join(repr(label) for label in others[:4])
+        listed = ", ".join(repr(label) for label in others[:4])
         hint = ": give y_prob one column a class with labels" if len(present) > 2 else ""
         raise CalibrantError(
-            f"y_true must have two labels, one of them pos_label={pos_label!r}; "
-            f"the others are {shown}{', ...' if len(others) > 4 else ''}{hint}"
+            f"y_true must have two labels, one of them pos_label={shown(pos_label)}; "
+            f"the others are {listed}{', ...' if len(others) > 4 else ''}{hint}"
         )
 
 

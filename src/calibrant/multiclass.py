@@ -22,7 +22,7 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import AnyArray, as_array
 from calibrant.class_table import ClassTable, Reduction
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.labels import check_column_order, check_scalar, column_of, label_codes
 from calibrant.problem import Problem
 from calibrant.reading import one_column, read_sample, read_weights
@@ -75,7 +75,7 @@ def one_problem(
 
 def check_is_one(multiclass: Any) -> None:
     """Refuse what stands for several binary problems."""
-    if multiclass in ("classwise", "top_label"):
+    if isinstance(multiclass, str) and multiclass in ("classwise", "top_label"):
         raise CalibrantError(
             f"multiclass={multiclass!r} stands for several problems; this takes one: "
             "give multiclass='confidence' or a class label"
@@ -106,12 +106,12 @@ def read_table(
         if pos_label is not None:
             raise CalibrantError(
                 f"pos_label is for binary problems; y_prob has {p.shape[1]} columns: "
-                f"use multiclass={pos_label!r} for one class"
+                f"use multiclass={shown(pos_label)} for one class"
             )
         return read_classes(y_true, p, sample_weight, labels)
     if multiclass is not None:
         raise CalibrantError(
-            f"multiclass={multiclass!r} needs y_prob of shape (n, classes); got {p.shape}"
+            f"multiclass={shown(multiclass)} needs y_prob of shape (n, classes); got {p.shape}"
         )
     return read_sample(y_true, p, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
 
@@ -148,7 +148,7 @@ def _positive_column(pos_label: Any, labels: Sequence[Any] | None) -> int:
     if labels is None and pos_label not in (0, 1):
         raise CalibrantError(
             f"y_prob has two columns: name them in order with labels=, so that "
-            f"pos_label={pos_label!r} says which one is meant"
+            f"pos_label={shown(pos_label)} says which one is meant"
         )
     return column_of(pos_label, labels, 2, "pos_label")
 

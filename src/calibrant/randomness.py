@@ -1,32 +1,23 @@
-"""How calls say what is random in them: a seed or a generator, and how many draws."""
+"""How calls say what is random in them: a seed or a generator."""
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 
 Generator = np.random.Generator
 
 
-def read_generator(rng: int | Generator) -> Generator:
+def read_generator(rng: Any) -> Generator:
     """Read a seed or a generator; the same seed always gives the same draws."""
     if isinstance(rng, Generator):
         return rng
-    if not _is_whole(rng) or rng < 0:
+    is_whole = isinstance(rng, int | np.integer) and not isinstance(rng, bool)
+    if not is_whole or rng < 0:
         raise CalibrantError(
-            f"rng must be a whole number of at least 0 or a numpy Generator; got {rng!r}"
+            f"rng must be a whole number of at least 0 or a numpy Generator; got {shown(rng)}"
         )
     return np.random.default_rng(int(rng))
-
-
-def check_resamples(n_resamples: int) -> None:
-    """Refuse a number of draws that is not a positive whole number."""
-    if not _is_whole(n_resamples) or n_resamples < 1:
-        raise CalibrantError(
-            f"n_resamples must be a whole number of at least 1; got {n_resamples!r}"
-        )
-
-
-def _is_whole(value: object) -> bool:
-    return isinstance(value, int | np.integer) and not isinstance(value, bool)

@@ -17,7 +17,7 @@ from calibrant import checks, cosine, pooling
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.binning import UniformBins
 from calibrant.compiled import passes
-from calibrant.lines import Blocks, Line, Quantity, line_of_blocks
+from calibrant.lines import Blocks, Line, Quantity, line_of_rows
 from calibrant.logits import logit
 from calibrant.problem import Assignment, Atoms, Block, Index
 
@@ -194,13 +194,19 @@ class Sample:
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with room for noise of scale `tails` around them."""
 
-        def rows(*quantities: Quantity) -> Blocks:
+        def blocks(*quantities: Quantity) -> Blocks:
             for p, y, w in self.blocks():
                 values = [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities]
                 inside = (p > 0) & (p < 1)
                 if not inside.all():
                     p, values = p[inside], [value[inside] for value in values]
                 yield logit(p), values
+
+        def in_order(*quantities: Quantity) -> tuple[FloatArray, list[FloatArray]]:
+            atoms = self.atoms
+            inside = (atoms.score > 0) & (atoms.score < 1)
+            values = [getattr(atoms, quantity)[inside] for quantity in quantities]
+            return logit(atoms.score[inside]), values
 
         def ends(quantity: Quantity) -> tuple[float, float]:
             sums = np.zeros(2)
@@ -209,7 +215,7 @@ class Sample:
                 sums += value[p == 0].sum(), value[p == 1].sum()
             return float(sums[0]), float(sums[1])
 
-        return line_of_blocks(rows, self.n, ends, self._finite_logits(), tails)
+        return line_of_rows(blocks, in_order, ends, self._finite_logits(), self.n, tails)
 
     def _finite_logits(self) -> tuple[float, float] | None:
         """Return the least and the greatest finite logit, if there is any."""

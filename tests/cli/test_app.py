@@ -1,5 +1,6 @@
 """The front door: every command documented, errors explained, exit codes kept."""
 
+import inspect
 import json
 from functools import partial
 
@@ -57,6 +58,16 @@ def test_every_command_and_option_is_documented(run, name):
 def test_commands_say_what_files_they_take(run, name, files):
     arguments = run(name, "--help").out.partition("Arguments:")[2]
     assert " ".join(arguments.split()).partition("> ")[2].startswith(files)
+
+
+@pytest.mark.parametrize("name", ["assess", "report", "plot", "compare", "recalibrate"])
+def test_one_number_of_resamples(run, name):
+    functions = (cb.estimate, cb.assess, cb.by_group, cb.compare, cb.reliability_curve)
+    numbers = {inspect.signature(one).parameters["n_resamples"].default for one in functions}
+    (number,) = numbers
+    assert f"Bootstrap resamples; {number} if not given." in " ".join(
+        run(name, "--help").out.split()
+    )
 
 
 def test_a_fault_of_our_own_is_not_bad_input(run, monkeypatch):
@@ -125,7 +136,7 @@ def test_without_duckdb_it_says_what_to_install(run, forecasts, monkeypatch):
 
 
 def test_the_demo(run, monkeypatch):
-    monkeypatch.setattr(assess_module, "assess", partial(cb.assess, n_resamples=20))
+    monkeypatch.setattr(assess_module, "assess", partial(cb.assess, n_resamples=39))
     done = run("demo")
     assert done.code == 0
     assert done.out.count("Brier score") == 3

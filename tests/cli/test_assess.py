@@ -13,6 +13,7 @@ import calibrant as cb
 from calibrant.assessment.groups import by_group
 from calibrant.cli import tables, terminal
 from tests.cli.conftest import table
+from tests.tolerances import assert_nearly_equal
 
 pytest.importorskip("typer")
 duckdb = pytest.importorskip("duckdb")
@@ -62,12 +63,12 @@ def test_a_verdict_a_table_and_a_picture(run, forecasts):
 def test_json_is_the_assessment(run, forecasts, rows):
     expected = cb.assess(rows["y"], rows["p"], n_resamples=50, level=0.9, n_bins=10, rng=3)
     options = ("--level", "0.9", "--bins", "10", "--seed", "3")
-    assert found(run, forecasts, *NAMED, *options) == expected.to_dict()
+    assert_nearly_equal(found(run, forecasts, *NAMED, *options), expected.to_dict())
 
 
 def test_weights(run, forecasts, rows):
     expected = cb.assess(rows["y"], rows["p"], sample_weight=rows["w"], n_resamples=50)
-    assert found(run, forecasts, *NAMED, "--weight", "w") == expected.to_dict()
+    assert_nearly_equal(found(run, forecasts, *NAMED, "--weight", "w"), expected.to_dict())
 
 
 def test_what_is_not_known_is_null(run, write):
@@ -156,13 +157,13 @@ def written(folder, form):
 @pytest.mark.parametrize("form", ["csv.gz", "tsv", "parquet", "jsonl"])
 def test_formats_and_pipes(run, forecasts, tmp_path, whole, form):
     path = written(tmp_path, form)
-    assert found(run, path, *NAMED) == whole
-    assert found(run, "-", *NAMED, stdin=path.read_bytes()) == whole
+    assert_nearly_equal(found(run, path, *NAMED), whole)
+    assert_nearly_equal(found(run, "-", *NAMED, stdin=path.read_bytes()), whole)
 
 
 def test_a_pipe_of_tabs_under_its_name(run, forecasts, tmp_path, whole):
     content = written(tmp_path, "tsv").read_bytes()
-    assert found(run, "-", *NAMED, "--format", "tsv", stdin=content) == whole
+    assert_nearly_equal(found(run, "-", *NAMED, "--format", "tsv", stdin=content), whole)
 
 
 def test_what_is_wrong_in_a_pipe_is_in_standard_input(run):
@@ -187,8 +188,8 @@ def test_several_files_and_patterns(run, write, whole):
         "part2.csv", "y,p\n" + "".join(",".join(line.split(",")[:2]) + "\n" for line in lines[150:])
     )
     write("part3.csv", header)
-    assert found(run, "part*.csv", *NAMED) == whole
-    assert found(run, "part1.csv", "part2.csv", *NAMED) == whole
+    assert_nearly_equal(found(run, "part*.csv", *NAMED), whole)
+    assert_nearly_equal(found(run, "part1.csv", "part2.csv", *NAMED), whole)
 
 
 def test_rows_of_several_files_are_told_apart(run, write):
@@ -224,7 +225,7 @@ def test_outcomes_under_other_names(run, write, whole, labels, positive):
     header, *lines = table().splitlines(keepends=True)
     renamed = [(yes if line[0] == "1" else no) + line[1:] for line in lines]
     path = write("renamed.csv", header + "".join(renamed))
-    assert found(run, path, *NAMED, "--pos-label", positive) == whole
+    assert_nearly_equal(found(run, path, *NAMED, "--pos-label", positive), whole)
 
 
 # Large tables.
@@ -244,7 +245,7 @@ def test_more_rows_than_memory_should_hold_become_a_sketch(run, forecasts, rows,
     monkeypatch.setattr(tables, "MOST_ROWS", 399)
     done = run("assess", forecasts, *NAMED, *QUICK, "--json")
     expected = cb.assess(cb.Sketch().update(rows["y"], rows["p"]), n_resamples=50)
-    assert json.loads(done.out)["estimates"] == expected.to_dict()["estimates"]
+    assert_nearly_equal(json.loads(done.out)["estimates"], expected.to_dict()["estimates"])
     assert done.err == "calibrant: there are more than 399 rows: they are kept as a sketch\n"
     by = json.loads(run("assess", forecasts, *NAMED, *QUICK, "--by", "g", "--json").out)
     assert [row["group"] for row in by["rows"]] == ["a", "b", "c"]
@@ -261,8 +262,8 @@ def test_rows_left_out_count_as_rows_read(run, write, monkeypatch):
 def test_a_sketch_stands_in_for_its_rows(run, forecasts, tmp_path):
     assert run("sketch", forecasts, *NAMED, "--out", "f.sketch").code == 0
     expected = cb.assess(cb.Sketch.load(tmp_path / "f.sketch"), n_resamples=50).to_dict()
-    assert found(run, "f.sketch") == expected
-    assert found(run, "-", stdin=(tmp_path / "f.sketch").read_bytes()) == expected
+    assert_nearly_equal(found(run, "f.sketch"), expected)
+    assert_nearly_equal(found(run, "-", stdin=(tmp_path / "f.sketch").read_bytes()), expected)
 
 
 # Classes.
@@ -284,7 +285,7 @@ def classes(write):
 def test_classes_are_called_as_their_columns_end(run, classes):
     path, y, p, names = classes
     expected = cb.assess(y, p, labels=names, n_resamples=50).to_dict()
-    assert found(run, path, "--label", "animal", "--prob", "p_*") == expected
+    assert_nearly_equal(found(run, path, "--label", "animal", "--prob", "p_*"), expected)
     assert [row["label"] for row in expected["classes"]] == names
 
 
@@ -295,14 +296,14 @@ def test_classes_under_given_names_and_numbers(run, classes):
     given = [f"--prob={name}=p_{name}" for name in ("dog", "car", "cat")]
     named = found(run, path, "--label", "animal", *given)
     assert [row["label"] for row in named["classes"]] == ["dog", "car", "cat"]
-    assert named["estimates"] == numbered["estimates"]
+    assert_nearly_equal(named["estimates"], numbered["estimates"])
 
 
 def test_one_class_against_the_rest(run, classes):
     path, y, p, names = classes
     expected = cb.assess(y, p, labels=names, multiclass="car", n_resamples=50).to_dict()
     options = ("--label", "animal", "--prob", "p_*", "--multiclass", "car")
-    assert found(run, path, *options) == expected
+    assert_nearly_equal(found(run, path, *options), expected)
 
 
 def test_classes_are_listed(run, classes):
@@ -320,7 +321,7 @@ def test_classes_are_listed(run, classes):
 
 def test_groups(run, forecasts, rows):
     expected = by_group(rows["y"], rows["p"], rows["g"], n_resamples=50)
-    assert found(run, forecasts, *NAMED, "--by", "g") == expected.to_dict()
+    assert_nearly_equal(found(run, forecasts, *NAMED, "--by", "g"), expected.to_dict())
     done = run("assess", forecasts, *NAMED, "--by", "g", *QUICK)
     assert [line.split()[0] for line in done.out.splitlines()[:4]] == ["group", "a", "b", "c"]
 
@@ -333,6 +334,81 @@ def test_rows_without_a_group_and_groups_that_are_numbers(run, write):
     assert "\n(none) " in done.out
     assert "None" not in done.out
     assert done.err.endswith("calibrant: group (none): n is 1, which is < 2\n")
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_groups_of_64_bit_numbers_are_told_apart(run, tmp_path, monkeypatch, form):
+    first = 1_700_000_000_000_000_000
+    rows = f"SELECT 0.5 AS p, i % 2 AS y, {first} + i // 2 AS id FROM range(40) t(i)"
+    kind = {"jsonl": "json"}.get(form, form)
+    duckdb.connect().execute(f"COPY ({rows}) TO '{tmp_path}/rows.{form}' (FORMAT {kind})")
+    expected = [(first + i, 2) for i in range(20)]
+    by = found(run, f"rows.{form}", *NAMED, "--by", "id")
+    assert [(row["group"], row["n"]) for row in by["rows"]] == expected
+    monkeypatch.setattr(tables, "MOST_ROWS", 10)
+    by = json.loads(run("assess", f"rows.{form}", *NAMED, "--by", "id", *QUICK, "--json").out)
+    assert [(row["group"], row["n"]) for row in by["rows"]] == expected
+
+
+def test_words_for_nothing_are_names_of_groups(run, write, monkeypatch):
+    names = ("NA", "null", ".", "", "FR")
+    rows = "".join(f"0.5,{i % 2},{name}\n" for name in names for i in range(4))
+    path = write("g.csv", "p,y,country\n" + rows)
+    for limit in (100, 10):
+        monkeypatch.setattr(tables, "MOST_ROWS", limit)
+        done = run("assess", path, *NAMED, "--by", "country", *QUICK, "--json")
+        groups = [row["group"] for row in json.loads(done.out)["rows"]]
+        assert groups == [".", "FR", "NA", "null", None]
+
+
+def test_words_for_nothing_are_names_of_classes(run, write):
+    rows = "NA,0.75,0.25\nEU,0.5,0.5\nNA,0.5,0.5\n,0.5,0.5\n"
+    path = write("c.csv", "label,p_NA,p_EU\n" + rows)
+    options = ("--label", "label", "--prob", "p_*", "--on-invalid", "drop", *QUICK, "--json")
+    done = run("assess", path, *options)
+    assert done.err == "calibrant: 1 row of 4 left out: 1 with null or nan in 'label'\n"
+    assert json.loads(done.out)["n"] == 3
+
+
+def test_groups_that_are_numbers_in_one_file_and_text_in_another_are_text(run, write, monkeypatch):
+    rows = [f"p,y,g\n0.5,1,{one}\n0.5,0,{two}\n" for one, two in (("1", "2"), ("1", "a"))]
+    paths = [write(f"{i}.csv", content) for i, content in enumerate(rows)]
+    for limit in (100, 3):
+        monkeypatch.setattr(tables, "MOST_ROWS", limit)
+        by = json.loads(run("assess", *paths, *NAMED, "--by", "g", *QUICK, "--json").out)
+        assert [(row["group"], row["n"]) for row in by["rows"]] == [("1", 2), ("2", 1), ("a", 1)]
+
+
+def test_truth_values_with_gaps_are_groups(run, tmp_path):
+    rows = "SELECT 0.5 AS p, 1 AS y, unnest([true, false, NULL]) AS g"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{tmp_path}/rows.parquet'")
+    by = found(run, "rows.parquet", *NAMED, "--by", "g")
+    assert [row["group"] for row in by["rows"]] == [False, True, None]
+
+
+@pytest.mark.parametrize("folder", ["y=1", "w=5", "p=0.5"])
+@pytest.mark.parametrize("form", ["csv", "parquet", "jsonl"])
+def test_columns_of_a_file_win_over_names_of_folders(run, forecasts, tmp_path, folder, form):
+    path = written(tmp_path, form) if form != "csv" else forecasts
+    (tmp_path / folder).mkdir()
+    moved = path.rename(tmp_path / folder / path.name)
+    rows = [line.split(",") for line in table().splitlines()[1:]]
+    y, w = (np.array([row[i] for row in rows], dtype=float) for i in (0, 3))
+    prevalence = found(run, moved, *NAMED, "--weight", "w")["prevalence"]
+    assert prevalence == pytest.approx(np.average(y, weights=w), rel=1e-12)  # sums round
+
+
+def test_a_wide_file_is_looked_at_once(run, write, whole, asked_of_duckdb):
+    header, *lines = table().splitlines()
+    wide = [header + "".join(f",x{i}" for i in range(50)), *(line + ",7" * 50 for line in lines)]
+    path = write("wide.csv", "\n".join(wide))
+    assert found(run, path, *NAMED) == whole
+    assert sum("sniff_csv" in one for one in asked_of_duckdb) == 1
+    assert all("auto_detect=false" in one for one in asked_of_duckdb if "read_csv" in one)
+
+
+def test_blank_lines_before_the_header(run, write, whole):
+    assert found(run, write("blank.csv", "\n\n" + table()), *NAMED) == whole
 
 
 # How it ends.

@@ -7,6 +7,7 @@ import pytest
 
 from calibrant.inference.compare import compare
 from tests.cli.conftest import table
+from tests.tolerances import assert_nearly_equal
 
 pytest.importorskip("typer")
 pytest.importorskip("duckdb")
@@ -24,7 +25,13 @@ def test_columns_are_models(run, forecasts):
     expected = compare(y, {"p": p, "squared": q}, n_resamples=50)
     done = run("compare", forecasts, "--prob", "p", "--prob", "squared=q", *QUICK, "--json")
     assert done.code == 0
-    assert json.loads(done.out) == json.loads(json.dumps(expected.to_dict()))
+    assert_nearly_equal(json.loads(done.out), expected.to_dict())
+
+
+def test_intervals_are_those_of_python(run, forecasts):
+    y, p, q = columns()
+    done = run("compare", forecasts, "--prob", "p", "--prob", "q", "--json")
+    assert json.loads(done.out) == json.loads(json.dumps(compare(y, {"p": p, "q": q}).to_dict()))
 
 
 def test_all_columns_that_fit_are_taken(run, write):
@@ -44,7 +51,7 @@ def test_files_are_models(run, write):
     options = ("--measure", "brier_score", "--label", "y", "--prob", "p", "--json")
     done = run("compare", "one.csv", "two.csv", *options)
     expected = compare(y, {"one": p, "two": q}, measure="brier_score")
-    assert json.loads(done.out) == json.loads(json.dumps(expected.to_dict()))
+    assert_nearly_equal(json.loads(done.out), expected.to_dict())
 
 
 def test_files_of_the_same_name_go_by_their_folders(run, write, tmp_path):
@@ -70,3 +77,45 @@ def test_long_names_are_whole_and_come_first(run, forecasts):
     lines = run("compare", forecasts, "--label", "y", *models, *QUICK).out.splitlines()
     assert lines[0].split()[:2] == ["model", "rank"]
     assert sorted(line.split()[0] for line in lines[1:3]) == list(names)
+
+
+def three_classes(seed, order="cat car dog", n=200):
+    """Return rows of three classes as CSV, with the same labels and other predictions a seed."""
+    labels = np.random.default_rng(0).integers(0, 3, n)
+    p = dict(zip(("cat", "car", "dog"), np.random.default_rng(seed).dirichlet([1, 1, 1], n).T))  # noqa: B905
+    names = order.split()
+    rows = [
+        ",".join([("cat", "car", "dog")[label], *(repr(float(p[name][i])) for name in names)])
+        for i, label in enumerate(labels)
+    ]
+    return "y," + ",".join(f"p_{name}" for name in names) + "\n" + "\n".join(rows) + "\n"
+
+
+def test_classes_are_matched_by_name(run, write):
+    one, two = write("one.csv", three_classes(1)), write("two.csv", three_classes(2))
+    other = write("other.csv", three_classes(2, "dog cat car"))
+    options = ("--label", "y", "--prob", "p_*", *QUICK, "--json")
+    expected = json.loads(run("compare", one, two, *options).out)
+    found = json.loads(run("compare", one, other, *options).out)
+    assert found["pairs"][0]["difference"] == expected["pairs"][0]["difference"]
+
+
+def test_models_of_other_classes_are_refused(run, write):
+    fewer = three_classes(2).replace("p_dog", "q")
+    one, two = write("one.csv", three_classes(1)), write("two.csv", fewer)
+    done = run("compare", one, two, "--label", "y", "--prob", "p_*")
+    assert done.code == 2
+    assert "in 'one' they are 'cat', 'car', 'dog' and in 'two' 'cat', 'car'" in done.err
+
+
+def test_a_binary_model_is_not_compared_with_one_of_three_classes(run, write):
+    labels = [0, 1, 1, 0, 1, 0]
+    rows = [f"{y},{0.2 + 0.1 * i}" for i, y in enumerate(labels)]
+    one = write("one.csv", "y,p\n" + "\n".join(rows))
+    rows = [f"{y},0.5,{0.3 + 0.01 * i},{0.2 - 0.01 * i}" for i, y in enumerate(labels)]
+    three = write("three.csv", "y,p_0,p_1,p_2\n" + "\n".join(rows))
+    for files in ((one, three), (three, one)):
+        done = run("compare", *files, "--label", "y", "--prob", "p*", *QUICK)
+        assert done.code == 2
+        assert "models must have the same classes; " in done.err
+        assert "'one' has one column of probabilities and 'three' has 3" in done.err

@@ -31,7 +31,7 @@ def test_a_line_has_no_gaps():
 def drawn(y_true, y_prob, *, plain=True):
     from calibrant.cli.diagram import diagram
 
-    return diagram(cb.assess(y_true, y_prob, n_resamples=10), plain=plain).plain.splitlines()
+    return diagram(cb.assess(y_true, y_prob, n_resamples=39), plain=plain).plain.splitlines()
 
 
 def places(lines, mark):

@@ -7,7 +7,7 @@ from calibrant.cli import tables
 pytest.importorskip("typer")
 pytest.importorskip("duckdb")
 
-QUICK = ("--resamples", "20")
+QUICK = ("--resamples", "39")
 NAMED = ("--label", "y", "--prob", "p", *QUICK)
 BEGINNINGS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 
@@ -159,3 +159,43 @@ def test_a_report_of_several_models(run, forecasts, tmp_path):
     # What it is about, and how the models differ.
     assert "forecasts.csv" in page
     assert "<bdi>plain</bdi> − <bdi>squared</bdi>" in page
+
+
+# Classes.
+
+
+@pytest.fixture
+def classes(write):
+    """Return the path of a table of three classes."""
+    names, rows = ("cat", "car", "dog"), ""
+    for i in range(90):
+        shift = 0.01 * (i % 7)
+        rows += f"{names[i % 3]},{i % 3},{0.5 + shift},0.25,{0.25 - shift}\n"
+    return write("classes.csv", "animal,number,p_cat,p_car,p_dog\n" + rows)
+
+
+@pytest.mark.parametrize("label", ["animal", "number"])
+@pytest.mark.parametrize("command", ["plot", "report"])
+def test_columns_of_classes_are_classes(run, classes, tmp_path, command, label):
+    pytest.importorskip("plotly")
+    pytest.importorskip("jinja2")
+    ending = {"plot": "svg", "report": "html"}[command]
+    options = (command, classes, "--label", label, "--prob", "p_*", *QUICK)
+    done = run(*options, "--out", f"a.{ending}")
+    assert (done.code, done.err) == (0, f"calibrant: wrote a.{ending}\n")
+    assert run(*options, "--multiclass", "confidence", "--out", f"b.{ending}").code == 0
+    assert (tmp_path / f"a.{ending}").read_text() == (tmp_path / f"b.{ending}").read_text()
+
+
+def test_columns_of_classes_are_no_models(run, classes):
+    done = run("compare", classes, "--label", "animal", "--prob", "p_*", *QUICK)
+    assert done.code == 2
+    assert "there must be two models to compare; got 'classes' alone" in done.err
+
+
+def test_columns_under_names_of_outcomes_are_models(run, write):
+    rows = "".join(f"{i % 2},{0.3 + 0.1 * (i % 3)},0.5\n" for i in range(60))
+    path = write("f.csv", "y,p_0,p_1\n" + rows)
+    done = run("plot", path, *NAMED[:2], "--prob", "p_*", "--kind", "assessment", "--out", "f.svg")
+    assert done.code == 2
+    assert "--kind assessment takes one --prob; got 'p_0', 'p_1'" in done.err

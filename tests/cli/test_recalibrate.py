@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from tests.cli.conftest import table
+from tests.tolerances import nearly
 
 pytest.importorskip("typer")
 pytest.importorskip("sklearn")
@@ -124,12 +125,12 @@ def test_classes_have_a_mended_column_each(run, classes, tmp_path, method):
     assert done.err.endswith(f"wrote m.parquet, with the columns {', '.join(map(repr, names))}\n")
     mended = duckdb.read_parquet(str(tmp_path / "m.parquet")).fetchnumpy()
     expected = load(tmp_path / "m.json").predict(p)
-    assert np.array_equal(np.stack([mended[name] for name in names], axis=1), expected)
+    assert np.stack([mended[name] for name in names], axis=1) == nearly(expected)
     given = [f"--prob=p_{name}" for name in ("cat", "dog", "fox")]
     for probs in (["--prob", "p_*"], given):
         assert run("recalibrate", path, "--using", "m.json", *probs, "--out", "a.parquet").code == 0
         again = duckdb.read_parquet(str(tmp_path / "a.parquet")).fetchnumpy()
-        assert all(np.array_equal(again[name], mended[name]) for name in names)
+        assert all(again[name] == nearly(mended[name]) for name in names)
     done = run("recalibrate", path, "--using", "m.json", "--prob", "p_cat", "--out", "x.csv")
     assert done.code == 2
     assert done.err == "calibrant: --prob must name 3 columns, as when it was learnt\n"

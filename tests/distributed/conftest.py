@@ -3,12 +3,14 @@
 import numpy as np
 import pytest
 
+import calibrant as cb
+
 
 @pytest.fixture(scope="session")
 def columns():
     """Return scores on edges, next to them and between, with outcomes, weights and groups."""
     rng = np.random.default_rng(0)
-    k = np.arange(50_401) / 50_400
+    k = np.concatenate([cb.Sketch(scale=scale).cells.edges for scale in ("probability", "logit")])
     p = np.concatenate((k, np.nextafter(k, 0), np.nextafter(k, 1), rng.random(20_000)))
     p = rng.permutation(p[p <= 1])
     return {

@@ -81,9 +81,10 @@ def test_executors_are_processes_of_their_own(spark, table):
     assert spark.sparkContext._jsc.sc().getExecutorMemoryStatus().size() - 1 == 2
 
 
-def test_same_sketch_as_numpy(table, columns):
-    made = sketch(table, label="y", prob="p")
-    expected = Sketch().update(columns["y"], columns["p"])
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+def test_same_sketch_as_numpy(table, columns, scale):
+    made = sketch(table, label="y", prob="p", scale=scale)
+    expected = Sketch(scale=scale).update(columns["y"], columns["p"])
     assert np.array_equal(made.table.counts, expected.table.counts)
     assert made.allclose(expected)
 

@@ -12,6 +12,7 @@ from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import CalibratedOutcomes, rank_p_value, simulate
 from calibrant.measures.walk import Statistic, calibration_walk
 from calibrant.sample import Sample
+from tests.tolerances import ROUNDING
 
 LEVEL = 0.05
 REPETITIONS = 4000
@@ -100,4 +101,4 @@ def test_both_ways_of_walking_agree(n):
     walked = np.cumsum(y[order] - p[order])[np.append(np.diff(p[order]) > 0, True)]
     for statistic in Statistic:
         expected = statistic.of(max(walked.max(), 0), min(walked.min(), 0)) / n
-        assert walk.reach(statistic) == pytest.approx(expected, abs=1e-14)
+        assert walk.reach(statistic) == pytest.approx(expected, abs=ROUNDING)

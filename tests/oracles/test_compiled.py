@@ -15,6 +15,7 @@ from calibrant.compiled import loading, passes
 from calibrant.errors import MissingDependencyError
 from calibrant.sample import Sample
 from tests.compiled_or_not import N, in_numpy, some_rows
+from tests.tolerances import ROUNDING, nearly
 
 pytest.importorskip("numba")
 
@@ -139,11 +140,11 @@ def test_what_the_passes_do_not_know_is_left_to_numpy():
         (cb.ece, {"closed": "right"}),
         (cb.ece, {"assignment": "convex"}),
     ):
-        assert measure(y, p, **options) == in_numpy(measure, y, p, **options)
+        assert measure(y, p, **options) == nearly(in_numpy(measure, y, p, **options))
     weighted = cb.smooth_ece(y, p, sample_weight=w)
-    assert weighted == pytest.approx(in_numpy(cb.smooth_ece, y, p, sample_weight=w), abs=1e-14)
+    assert weighted == pytest.approx(in_numpy(cb.smooth_ece, y, p, sample_weight=w), abs=ROUNDING)
     halves = np.linspace(0, 1, N).astype(np.float16)
-    assert cb.ece(y, halves) == in_numpy(cb.ece, y, halves)
+    assert cb.ece(y, halves) == nearly(in_numpy(cb.ece, y, halves))
 
 
 @pytest.mark.usefixtures("compiled")
@@ -280,7 +281,7 @@ def test_integral_of_absolute_values():
         size = np.abs(f).max()
         mean, steepness = absolute.even_mean(f)
         expected, expected_steepness = in_numpy(absolute.even_mean, f)
-        assert mean == pytest.approx(expected, abs=1e-14 * size)
+        assert mean == pytest.approx(expected, abs=ROUNDING * size)
         assert steepness == pytest.approx(expected_steepness, abs=1e-12 * size, rel=1e-12)
 
 

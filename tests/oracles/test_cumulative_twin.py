@@ -11,6 +11,7 @@ from calibrant.inference.cumulative import cumulative_test, subpopulation_test
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.sample import Sample
+from tests.tolerances import ROUNDING
 from tests.twins import cumulative as twin
 
 KINDS = ["continuous", "tenths", "confident", "ends", "one value"]
@@ -35,16 +36,16 @@ def test_errors_and_curve(kind, weights, soft):
     y = rng.random(60) if soft else (rng.random(60) < p**2).astype(float)
     w = rng.exponential(1, 60) if weights else None
     rows = y.tolist(), p.tolist(), None if w is None else w.tolist()
-    assert ecce_mad(y, p, sample_weight=w) == pytest.approx(float(twin.mad(*rows)), abs=1e-15)
-    assert ecce_r(y, p, sample_weight=w) == pytest.approx(float(twin.span(*rows)), abs=1e-15)
+    assert ecce_mad(y, p, sample_weight=w) == pytest.approx(float(twin.mad(*rows)), abs=ROUNDING)
+    assert ecce_r(y, p, sample_weight=w) == pytest.approx(float(twin.span(*rows)), abs=ROUNDING)
     assert twin.span(*rows) == twin.largest_interval(*rows)
     curve = cumulative_curve(y, p, sample_weight=w)
-    np.testing.assert_allclose(curve.deviation, [float(c) for c in twin.walk(*rows)], atol=1e-15)
+    np.testing.assert_allclose(curve.deviation, [float(c) for c in twin.walk(*rows)], atol=ROUNDING)
     np.testing.assert_array_equal(curve.score[1:], np.unique(p))
     if not soft:
-        assert curve.sigma == pytest.approx(twin.sigma(*rows[1:]), rel=1e-14)
+        assert curve.sigma == pytest.approx(twin.sigma(*rows[1:]), rel=ROUNDING)
         normalized = ecce_r(y, p, sample_weight=w, normalize=True)
-        assert normalized == pytest.approx(float(twin.span(*rows)) / curve.sigma, rel=1e-13)
+        assert normalized == pytest.approx(float(twin.span(*rows)) / curve.sigma, rel=ROUNDING)
 
 
 @pytest.mark.parametrize("weights", [False, True])
@@ -76,7 +77,7 @@ def test_group_walk(kind, weights, seed):
     rows = y.tolist(), p.tolist(), member.tolist(), None if w is None else w.tolist()
     curve = subpopulation_curve(y, p, group=member, sample_weight=w)
     np.testing.assert_allclose(
-        curve.deviation, [float(c) for c in twin.group_walk(*rows)], atol=1e-15
+        curve.deviation, [float(c) for c in twin.group_walk(*rows)], atol=ROUNDING
     )
 
 
@@ -88,7 +89,7 @@ def test_group_sigma_and_p_value_against_all_permutations(weights, p):
     found = subpopulation_test(
         y, p, group=member, sample_weight=w, method="monte_carlo", n_resamples=20_000
     )
-    assert found.sigma == pytest.approx(twin.group_sigma(y, p, member, w), rel=1e-14)
+    assert found.sigma == pytest.approx(twin.group_sigma(y, p, member, w), rel=ROUNDING)
     exact = twin.group_p_value(y, p, member, w)
     error = math.sqrt(exact * (1 - exact) / 20_000)
     assert found.p_value == pytest.approx(exact, abs=4.5 * error + 1e-4)
@@ -118,7 +119,7 @@ def test_decisive_steps_stray_as_far(monkeypatch, n_cells, kind, power):
         exact = calibration_walk(sample)
         assert walk.total == 700
         for statistic in Statistic:
-            assert walk.reach(statistic) == pytest.approx(exact.reach(statistic), abs=1e-14)
+            assert walk.reach(statistic) == pytest.approx(exact.reach(statistic), abs=ROUNDING)
         assert np.all(np.diff(steps.score) >= 0)
 
 

@@ -35,13 +35,22 @@ def some_rows(kind, n=3000):
         "hundredths": rng.integers(0, 101, n) / 100,
         "edges": np.concatenate((np.arange(n - 2) / 50_400, [0.0, 1.0])),
         "beside edges": np.nextafter(np.arange(1, n + 1) / 50_400, rng.integers(0, 2, n)),
+        "beside logit edges": beside_logit_edges(),
         "far out": np.append(rng.choice([0, 1e-300, 1e-9, 2e-9, 3e-9, 1 - 1e-9], n - 1), 1.0),
     }[kind]
-    return rng.random(n) < p, p
+    return rng.random(len(p)) < p, p
+
+
+def beside_logit_edges():
+    edges = cb.Sketch(scale="logit").cells.edges
+    return np.concatenate((edges, np.nextafter(edges, 0), np.nextafter(edges, 1)))
 
 
 @pytest.mark.usefixtures("always_compiled")
-@pytest.mark.parametrize("kind", ["continuous", "hundredths", "edges", "beside edges", "far out"])
+@pytest.mark.parametrize(
+    "kind",
+    ["continuous", "hundredths", "edges", "beside edges", "beside logit edges", "far out"],
+)
 @pytest.mark.parametrize("p_dtype", [np.float32, np.float64])
 @pytest.mark.parametrize(
     ("scale", "y_dtype"),

@@ -12,6 +12,7 @@ from calibrant import cosine
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
+from tests.tolerances import ROUNDING
 
 SHAPES = {
     "continuous": lambda rng, n: rng.random(n),
@@ -106,17 +107,17 @@ def test_bound_of_smooth_errors_is_below_a_millionth(shape):
 def test_every_count_of_bins_that_divides_the_cells_is_exact(n_bins):
     y, p, _ = rows("hundredths", 4000, calibrated=False, kind="plain")
     sketch = cb.Sketch().update(y, p)
-    assert cb.ece(sketch, n_bins=n_bins) == pytest.approx(cb.ece(y, p, n_bins=n_bins), abs=1e-14)
+    assert cb.ece(sketch, n_bins=n_bins) == pytest.approx(cb.ece(y, p, n_bins=n_bins), abs=ROUNDING)
     table, exact = cb.bin_table(sketch, n_bins=n_bins), cb.bin_table(y, p, n_bins=n_bins)
     assert np.array_equal(table.n, exact.n)
-    np.testing.assert_allclose(table.mean_pred, exact.mean_pred, atol=1e-13)
+    np.testing.assert_allclose(table.mean_pred, exact.mean_pred, atol=ROUNDING)
 
 
 def test_debiased_and_width_weighted_errors():
     y, p, _ = rows("continuous", 4000, calibrated=False, kind="plain")
     sketch = cb.Sketch().update(y, p)
     for options in ({"debias": True}, {"norm": "l2", "debias": True}, {"weighting": "width"}):
-        assert cb.ece(sketch, **options) == pytest.approx(cb.ece(y, p, **options), abs=1e-13)
+        assert cb.ece(sketch, **options) == pytest.approx(cb.ece(y, p, **options), abs=ROUNDING)
 
 
 @pytest.mark.parametrize("method", ["smooth", "density", "binned"])
@@ -133,7 +134,7 @@ def test_cumulative_curve_is_exact_at_the_ends_of_cells():
     y, p, _ = rows("continuous", 4000, calibrated=False, kind="plain")
     curve, exact = cb.cumulative_curve(cb.Sketch(100).update(y, p)), cb.cumulative_curve(y, p)
     last = np.searchsorted(exact.score, np.arange(1, 101) / 100, side="left") - 1
-    np.testing.assert_allclose(curve.deviation[1:], exact.deviation[last], atol=1e-14)
+    np.testing.assert_allclose(curve.deviation[1:], exact.deviation[last], atol=ROUNDING)
 
 
 @pytest.mark.parametrize("calibrated", [True, False])

@@ -1,5 +1,7 @@
 """The smooth family against direct sums and numerical integration."""
 
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -61,12 +63,102 @@ def test_every_way_of_gathering_rows(monkeypatch, order, shape):
     assert value == pytest.approx(twin.smooth_fixed_point(y, p, w), abs=1e-9)
 
 
-def test_tiny_bandwidths_are_exact_where_scores_are_apart_and_refused_elsewhere():
-    y, p = [1, 0, 1], [0.1, 0.2, 0.3]
-    expected = (0.9 + 0.2 + 0.7) / 3
-    assert smooth_ece(y, p, bandwidth=1e-9) == pytest.approx(expected, abs=1e-15)
-    with pytest.raises(CalibrantError, match=r"bandwidth must be at least 7\.6e-06"):
-        smooth_ece(y, [0.1, 0.1 + 1e-9, 0.3], bandwidth=1e-9)
+def corners(n=40):
+    """Rows (y, p) that leave nearly all of [0, 1] empty at the scale of their error."""
+    rng = np.random.default_rng(11)
+    y, u = rng.integers(0, 2, n).astype(float), rng.random(n)
+    near = np.where(y == 1, 1 - 1e-6 * u, 1e-6 * u)
+    close = 0.5 + 1e-5 * (u - 0.5)
+    spread = rng.random(n)
+    pairs = np.repeat(np.arange(1, n // 2 + 1) / (n // 2 + 1), 2) + np.tile([0, 2e-4], n // 2)
+    sign = np.tile([1.0, -1.0], n // 2)
+    two = np.where(np.arange(n) // 2 % 2, 0.5, 0.5 + 1e-7)
+    return {
+        "near 0 and 1": (y, near),
+        "near 0 and 1, one wrong": (np.append(1 - y[:1], y[1:]), near),
+        "near 0 and 1, soft": (np.clip(near + 1e-6 * u * rng.uniform(-1, 1, n), 0, 1), near),
+        "close together": (y, close),
+        "close together, soft": (close + 1e-6 * rng.uniform(-1, 1, n), close),
+        "two scores": (np.arange(n) % 2.0, two),
+        "two scores, soft": (np.array([0.5 + 1e-7, 0.5 - 9e-8]), np.array([0.5, 0.5 + 1e-8])),
+        "close pairs": (pairs + 3e-4 * sign * np.minimum(pairs, 1 - pairs), pairs),
+        "spread, soft": (spread + 1e-4 * spread * (1 - spread) * rng.uniform(-1, 1, n), spread),
+    }
+
+
+@pytest.mark.parametrize("name", corners())
+def test_fixed_points_in_the_corners(name):
+    y, p = corners()[name]
+    w = np.random.default_rng(12).uniform(0.5, 2, len(y))
+    for weight in (None, w):
+        value = smooth_ece(y, p, sample_weight=weight)
+        # The error falls as the scale grows, so that this bounds the distance from the one scale
+        # that it is equal to. Scores near 1 are known to 1e-16, a billionth of 1e-7.
+        assert twin.smooth_error(y, p, weight, value) == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize("name", corners())
+@pytest.mark.parametrize("s", [1e-9, 1e-7, 1e-6, 3e-5])
+def test_tiny_bandwidths(name, s):
+    y, p = corners()[name]
+    # Where residuals cancel, what is left is known relative to what there was.
+    slack = 1e-9 * np.mean(np.abs(y - p))
+    value = smooth_ece(y, p, bandwidth=s)
+    assert value == pytest.approx(twin.smooth_error(y, p, None, s), abs=slack)
+
+
+@pytest.mark.parametrize("name", ["near 0 and 1", "close together", "two scores", "spread, soft"])
+@pytest.mark.parametrize("s", [1e-8, 1e-5])
+def test_tiny_bandwidths_of_densities_and_logits(name, s):
+    y, p = corners()[name]
+    u = np.log(p / (1 - p))
+    share = np.full(len(y), 1 / len(y))
+    for value, expected in (
+        (density_ece(y, p, bandwidth=s), twin.density_error(y, p, None, s, "gaussian")),
+        (logit_smoothed_ece(y, p, sigma=s), twin.logit_smoothed_error(u, y, share, s)),
+        (logit_smoothed_ece(y, logits=u, sigma=s), twin.logit_smoothed_error(u, y, share, s)),
+        (
+            smooth_ece(y, p, scale="logit", bandwidth=s),
+            twin.line_error(u, (y - p) * share, s),
+        ),
+    ):
+        assert value == pytest.approx(expected, abs=1e-9)
+
+
+@pytest.mark.parametrize("h", [1e-6, 1e-4])
+def test_narrow_triweights(h):
+    y, p = corners()["close together"]
+    value = density_ece(y, p, bandwidth=h, kernel="triweight")
+    # The triweight's transform falls slowly; what is cut off is below 1e-6.
+    assert value == pytest.approx(twin.density_error(y, p, None, h, "triweight"), abs=1e-6)
+
+
+@pytest.mark.parametrize("name", corners(450))
+@pytest.mark.parametrize("measure", [smooth_ece, density_ece, logit_smoothed_ece])
+def test_memory_in_the_corners(name, measure):
+    y, p = corners(450)[name]
+    tracemalloc.start()
+    measure(y, p)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    # A third of a gigabyte and more where all of [0, 1] is resolved.
+    assert peak < 1e8
+
+
+def test_scales_too_fine_for_very_many_scores():
+    p = np.linspace(0, 1, 20_001)
+    y = np.arange(20_001) % 2
+    # Apart from each other scores are not smoothed at all.
+    assert smooth_ece(y, p, bandwidth=1e-9) == pytest.approx(0.5, abs=1e-4)
+    for call, sentence in (
+        (lambda: smooth_ece(y, p, bandwidth=3e-6), r"bandwidth must be at least 7\.6e-06"),
+        (lambda: density_ece(y, p, bandwidth=3e-6), r"bandwidth must be at least 7\.6e-06"),
+        (lambda: logit_smoothed_ece(y, p, sigma=1e-5), r"sigma must be at least \S+ for"),
+        (lambda: logit_smoothed_ece(y, p, sigma=1e5), r"sigma must be at most 7\.28e\+03 for"),
+        (lambda: logit_smoothed_ece([1, 0], logits=[0, 1e9], sigma=9), "sigma must be at most 1 f"),
+    ):
+        with pytest.raises(CalibrantError, match=sentence):
+            call()
 
 
 @pytest.mark.parametrize("n", [3, 40])
@@ -77,9 +169,10 @@ def test_tiny_fixed_points_are_exact_where_scores_are_apart(n):
 
 
 def test_fixed_points_below_the_finest_scale():
-    # Two rows that nearly cancel: 1e-7 each, 1e-8 apart.
-    value = smooth_ece([0.5 + 1e-7, 0.5 - 9e-8], [0.5, 0.5 + 1e-8])
-    assert 0 <= value < 1e-7
+    p = np.linspace(0, 1, 20_001)
+    r = np.where(np.arange(20_001) % 2, 1e-4, -1e-4) * p * (1 - p)
+    value = smooth_ece(p + r, p)
+    assert 0 < value < np.mean(np.abs(r)) < 8e-5
 
 
 @pytest.mark.parametrize("shape", ["uniform", "confident", "tenths", "both ends"])
@@ -107,8 +200,7 @@ def test_any_increasing_scale():
     for bad in (lambda q: -q, lambda q: q * np.nan, lambda q: 1.0, lambda q: "high"):
         with pytest.raises(CalibrantError, match="returns increasing numbers"):
             smooth_ece(y, p, scale=bad)
-    with pytest.raises(CalibrantError, match="must not spread scores so far"):
-        smooth_ece(y, p, scale=lambda q: 1e9 * q)
+    assert smooth_ece(y, p, scale=lambda q: 1e9 * q) == pytest.approx(np.mean(np.abs(y - p)))
     dense = np.linspace(0.4, 0.6, 100_000)
     noise = np.where(np.arange(100_000) % 2, 1e-4, -1e-4)
     with pytest.raises(CalibrantError, match="must not spread scores so far"):

@@ -58,10 +58,11 @@ def table(request):
 
 
 @cache
-def edges(n_cells):
+def edges(n_cells, scale="probability"):
     """Return scores on every edge of the cells, and next to it on both sides."""
-    k = np.arange(n_cells + 1) / n_cells
-    p = np.concatenate((k, np.nextafter(k, 0), np.nextafter(k, 1), [5e-324, 1e-300, 0.29, 0.57]))
+    k = Sketch(n_cells, scale).cells.edges
+    others = [0.0, 5e-324, 1e-300, 0.29, 0.57, np.nextafter(1, 0), 1.0]
+    p = np.concatenate((k, np.nextafter(k, 0), np.nextafter(k, 1), others))
     return p[p <= 1]
 
 
@@ -79,11 +80,12 @@ def rows(p, seed=0):
     }
 
 
+@pytest.mark.parametrize("scale", ["probability", "logit"])
 @pytest.mark.parametrize("n_cells", [7, 100, 2520, 50_400])
-def test_scores_on_and_next_to_every_edge(table, n_cells):
-    columns = rows(edges(n_cells))
-    made = sketch(table(columns), label="y", prob="p", n_cells=n_cells)
-    expected = Sketch(n_cells).update(columns["y"], columns["p"])
+def test_scores_on_and_next_to_every_edge(table, n_cells, scale):
+    columns = rows(edges(n_cells, scale))
+    made = sketch(table(columns), label="y", prob="p", n_cells=n_cells, scale=scale)
+    expected = Sketch(n_cells, scale).update(columns["y"], columns["p"])
     assert np.array_equal(made.table.counts, expected.table.counts)
     assert made.allclose(expected)
 
@@ -94,13 +96,14 @@ def test_scores_in_single_precision(table):
     assert made.allclose(Sketch(100).update(columns["y"], columns["p"]))
 
 
+@pytest.mark.parametrize("scale", ["probability", "logit"])
 @pytest.mark.parametrize(
     ("label", "weight"), [("y", None), ("y", "w"), ("s", None), ("s", "w")], ids=str
 )
-def test_weights_and_soft_labels(table, label, weight):
-    columns = rows(edges(2520))
-    expected = Sketch(2520).update(columns[label], columns["p"], columns.get(weight))
-    made = sketch(table(columns), label=label, prob="p", weight=weight, n_cells=2520)
+def test_weights_and_soft_labels(table, label, weight, scale):
+    columns = rows(edges(2520, scale))
+    expected = Sketch(2520, scale).update(columns[label], columns["p"], columns.get(weight))
+    made = sketch(table(columns), label=label, prob="p", weight=weight, n_cells=2520, scale=scale)
     assert made.allclose(expected)
     assert made.table.true_squared == pytest.approx(expected.table.true_squared, rel=1e-12)
 

@@ -22,6 +22,7 @@ from calibrant.papers._mixtures import Mixture
 from calibrant.papers._samples import Samples
 from calibrant.papers._score_distributions import PoolProblem, ScoreDistribution, truth_of
 from calibrant.papers._smoothed_samples import FINEST_BANDWIDTH, density_error, silverman
+from tests.tolerances import ROUNDING, assert_nearly_equal, assert_same_text, nearly
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers"
 PUBLIC = [one for one in ESTIMATORS.values() if one.call]
@@ -160,7 +161,7 @@ def test_the_authors_class_wise_bandwidth_is_that_of_the_first_class():
     first, second = Samples.of(y, p), Samples.of(y, np.sqrt(p))
     estimator = ESTIMATORS["density, code silverman"]
     width = silverman(first, (3 / 4) ** -0.2)
-    assert (estimator.measure(second, first) == density_error(second, width)).all()
+    assert estimator.measure(second, first) == nearly(density_error(second, width))
 
 
 # Mixtures and truths.
@@ -197,7 +198,8 @@ def test_truths_of_known_problems(shift):
     chance = np.clip(p + shift + rng.uniform(-0.15, 0.15, len(p)), 0, 1)
     found = truth_of(PoolProblem(p, chance, np.zeros_like(p), 0.0))
     assert found.value == pytest.approx(shift, abs=2e-3)
-    assert found.low <= found.value <= found.high
+    # Where all bins have errors of one sign both ends are the same sum, added up in two ways.
+    assert found.low - ROUNDING <= found.value <= found.high + ROUNDING
     assert abs(found.value - shift) < 4 * found.uncertainty < 0.01
     if shift == 0:
         # What many bins say is all noise.
@@ -210,7 +212,7 @@ def test_training_sets_are_shared_by_models_and_pools_by_mixtures():
         ScoreDistribution.of("text", 2, 2, 0, training, model).pool(50)
         for training, model in ((0, "bayes"), (1, "bayes"), (0, "logistic"))
     ]
-    assert all((pool.posterior == pools[0].posterior).all() for pool in pools)
+    assert all(pool.posterior == nearly(pools[0].posterior) for pool in pools)
     assert not (pools[0].scores == pools[1].scores).any()
     other = ScoreDistribution.of("code", 2, 2, 0, 0, "bayes").pool(50)
     assert not (other.posterior == pools[0].posterior).any()
@@ -320,9 +322,9 @@ def test_a_page_is_gathered_from_rounds_or_from_summaries(run, tmp_path, monkeyp
     for name in ("round_01_code", "truths"):
         copy2(folder / f"{name}.csv", tmp_path)
     of_rounds = estimating_ece.PAPER.report(estimating_ece.tables_in(tmp_path))
-    assert of_rounds.text == run.page.read_text()
+    assert_same_text(of_rounds.text, run.page.read_text())
     again = estimating_ece.gather(folder, out=tmp_path)
-    assert again.page.read_text() == run.page.read_text()
+    assert_same_text(again.page.read_text(), run.page.read_text())
     assert {file.name for file in again.files} <= {file.name for file in run.files}
 
 
@@ -411,7 +413,7 @@ def test_estimators_that_refuse_the_scores_are_left_out():
 
 def test_binary_columns_are_class_wise_with_two_classes():
     y, table = some_classes(80, 2)
-    assert recommend(y, table[:, 1]) == recommend(y, table)
+    assert_nearly_equal(recommend(y, table[:, 1]), recommend(y, table))
 
 
 @pytest.mark.parametrize(("n", "size"), [(5, 30), (36, 30), (37, 45), (500, 500), (20_000, 500)])

@@ -10,6 +10,7 @@ from calibrant import papers
 from calibrant.papers import coverage, estimating_ece
 from calibrant.papers._csv import read_csv
 from calibrant.papers._running import measured
+from tests.tolerances import assert_same_text
 
 DOCS = Path(__file__).parents[2] / "docs" / "papers"
 
@@ -39,7 +40,7 @@ def report(name):
 @pytest.mark.parametrize("name", papers.names())
 def test_the_page_is_what_the_tables_say(name):
     found = report(name)
-    assert (DOCS / f"{name}.md").read_text() == found.text
+    assert_same_text(found.text, (DOCS / f"{name}.md").read_text())
     for figure in found.figures:
         assert (DOCS / name / f"{figure}.png").exists()
 

@@ -86,7 +86,7 @@ def test_rankings(run):
         assert right[k, "A vs B", "SMECE", "all"] == 1
         assert right[k, "A vs B", "ECE", "all"] == 0
     assert right[0.5, "all pairs", "ECE", "p < 1"] == pytest.approx(0.403, abs=0.01)
-    assert right[0.5, "all pairs", "SMECE", "p < 1"] == 0.9
+    assert right[0.5, "all pairs", "SMECE", "p < 1"] == pytest.approx(0.9)
     # With all rows, B and D are nearly tied at k = 1; without p = 1 D always looks better.
     assert right[1.0, "B vs D", "SMECE", "p < 1"] == 0
     assert 0.2 < right[1.0, "B vs D", "SMECE", "all"] < 0.6

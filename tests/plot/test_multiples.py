@@ -1,5 +1,7 @@
 """Small multiples: a panel each, with the same limits."""
 
+import re
+
 import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
@@ -8,6 +10,7 @@ from matplotlib.figure import Figure
 import calibrant as cb
 from calibrant.datasets import load_flares
 from calibrant.plot import small_multiples
+from tests.tolerances import nearly
 
 FLARES = load_flares()
 SEASON = np.arange(731) // 183
@@ -18,14 +21,20 @@ def points(ax):
     return np.array([segment[0] for segment in ribbon.get_segments()])
 
 
+def assert_drawn(curve, ax):
+    x, y = points(ax).T
+    at = np.abs(curve.x[:, None] - x).argmin(axis=0)
+    assert x == nearly(curve.x[at])
+    assert y == nearly(curve.y[at])
+
+
 def test_a_panel_a_group():
     panels = small_multiples(*FLARES, by=SEASON, band=None)
     assert [ax.get_title() for ax in panels] == ["0", "1", "2", "3"]
     for season, ax in enumerate(panels):
         rows = SEASON == season
         curve = cb.reliability_curve(FLARES.y_true[rows], FLARES.y_prob[rows], band=None)
-        x, y = points(ax).T
-        assert np.array_equal(y, curve.y[np.searchsorted(curve.x, x)])
+        assert_drawn(curve, ax)
 
 
 def test_weights_go_with_their_rows():
@@ -35,15 +44,15 @@ def test_weights_go_with_their_rows():
     curve = cb.reliability_curve(
         FLARES.y_true[rows], FLARES.y_prob[rows], sample_weight=weight[rows], band=None
     )
-    x, y = points(panels[3]).T
-    assert np.array_equal(y, curve.y[np.searchsorted(curve.x, x)])
+    assert_drawn(curve, panels[3])
 
 
 def test_clusters_go_with_their_rows():
     week, rows = np.arange(731) // 7, SEASON == 3
     panels = small_multiples(*FLARES, by=SEASON, groups=week, band=None)
     found = cb.estimate("smooth_ece", FLARES.y_true[rows], FLARES.y_prob[rows], groups=week[rows])
-    assert f"{found.low:.3f} to {found.high:.3f}" in panels[3].texts[0].get_text()
+    low, high = re.search(r"([.\d]+) to ([.\d]+)", panels[3].texts[0].get_text()).groups()
+    assert (float(low), float(high)) == pytest.approx((found.low, found.high), abs=6e-4)
 
 
 def test_a_panel_a_class():
@@ -53,8 +62,7 @@ def test_a_panel_a_class():
     panels = small_multiples(y, p, multiclass="classwise", labels=labels, band=None)
     assert [ax.get_title() for ax in panels] == labels
     curve = cb.reliability_curve(y == "quiet", p[:, 1], band=None)
-    x, drawn = points(panels[1]).T
-    assert np.array_equal(drawn, curve.y[np.searchsorted(curve.x, x)])
+    assert_drawn(curve, panels[1])
 
 
 def test_limits_are_shared():
@@ -74,7 +82,7 @@ def test_notes_are_short():
     assert "n = 183" in ax.texts[-1].get_text()
     assert "band" not in ax.texts[-1].get_text()
     assert ax.figure.get_supxlabel() == "95% band, whole curve"
-    (ax, *_) = small_multiples(*FLARES, by=SEASON, method="isotonic", n_resamples=20)
+    (ax, *_) = small_multiples(*FLARES, by=SEASON, method="isotonic", n_resamples=39)
     assert ax.texts[-1].get_text().startswith("miscalibration 0.")
 
 

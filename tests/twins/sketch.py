@@ -4,7 +4,15 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from decimal import Decimal, localcontext
 from fractions import Fraction
+
+
+def logit_edges(n_cells):
+    """Return the rounded probabilities at the logits -20 + 40 k / N, by 50 decimal digits."""
+    with localcontext(prec=50):
+        odds = [((Decimal(40 * k) / n_cells) - 20).exp() for k in range(n_cells + 1)]
+        return [float(x / (1 + x)) for x in odds]
 
 
 def cell_of(p, n_cells):

@@ -11,6 +11,7 @@ import pytest
 from calibrant.curves.along import bias_along
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.sketches.state import Sketch
+from tests.tolerances import nearly
 
 Y, P = [0, 0, 1, 1, 1, 1], [0.2, 0.4, 0.3, 0.6, 0.9, 0.9]
 
@@ -46,7 +47,7 @@ class TestNumbers:
     def test_good_predictions_make_intervals_shorter(self):
         y = np.tile([0, 1], 100)
         good, poor = (bias_along(y, p, ["a"] * 200) for p in (0.1 + 0.8 * y, [0.5] * 200))
-        assert good.gap == poor.gap
+        assert good.gap == nearly(poor.gap)
         assert (good.upper - good.lower)[0] < 0.5 * (poor.upper - poor.lower)[0]
 
     def test_weight_2_is_a_row_twice_but_for_its_noise(self):
@@ -59,7 +60,7 @@ class TestNumbers:
 
     def test_the_scale_of_weights_is_nothing(self):
         w = np.arange(1, 7)
-        one, other = (along(list("aabbab"), sample_weight=w * s) for s in (1, 1e-100))
+        one, other = (along(list("aabbab"), sample_weight=w * s) for s in (1, 1e-60))
         np.testing.assert_allclose(one.lower, other.lower)
 
     def test_one_cluster_tells_nothing(self):

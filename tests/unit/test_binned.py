@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from tests.tolerances import ROUNDING
 from tests.twins import binned as twin
 
 
@@ -122,4 +123,4 @@ def test_large_samples_pass_through_blocks():
     y = (rng.random(n) < p).astype(np.int8)
     index = np.minimum((p * 15).astype(int), 14)
     sums = [abs(np.sum((y - p)[index == k])) for k in range(15)]
-    assert cb.ece(y, p) == pytest.approx(np.sum(sums) / n, abs=1e-13)
+    assert cb.ece(y, p) == pytest.approx(np.sum(sums) / n, abs=ROUNDING)

@@ -13,6 +13,7 @@ from calibrant.curves.tails import connected_tail, independent_tail, widened_tai
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError
 from calibrant.sketches.state import Sketch
+from tests.tolerances import nearly
 
 METHODS = ("smooth", "density", "binned", "isotonic")
 BANDS = ("confidence", "consistency")
@@ -334,7 +335,7 @@ def test_percentiles_around_the_median():
     assert np.nanmean(np.abs(smooth.y - plain.y)) < 0.01
     # The way of the paper sees no more than there is: without events there is no band.
     none = local_calibration_error(np.zeros(50), drawn.y_prob[:50], band="percentile")
-    np.testing.assert_array_equal(none.lower, none.upper)
+    assert none.lower == nearly(none.upper)
 
 
 # Words.
@@ -367,16 +368,39 @@ def test_same_seed_same_bytes(method):
         ({"band": "percentile"}, "band must be one of"),
         ({"level": 95}, "level must lie between 0 and 1; got 95: 0.95 is 95%"),
         ({"level": 0}, "level must be a positive number"),
-        ({"n_resamples": 0}, "n_resamples must be a whole number of at least 1"),
+        ({"n_resamples": 0}, "n_resamples must be a whole number of at least 39"),
         ({"rng": -1}, "rng must be a whole number"),
         ({"groups": [1, 2]}, "groups must have one cluster label a row"),
         ({"groups": [1, 1, 1]}, "groups must hold at least two clusters"),
-        ({"groups": [1, 1, 2], "bandwidth": 1e-4}, "bandwidth must be at least 0.001 with groups"),
     ],
 )
 def test_bad_words(options, sentence):
     with pytest.raises(CalibrantError, match=sentence):
         reliability_curve([0, 1, 1], [0.2, 0.4, 0.9], **options)
+
+
+def test_narrow_bandwidths_with_many_scores_in_clusters():
+    p = np.linspace(0, 1, 2000)
+    with pytest.raises(CalibrantError, match=r"bandwidth must be at least 0\.001 with groups"):
+        reliability_curve(np.arange(2000) % 2, p, bandwidth=1e-4, groups=np.arange(2000) // 2)
+
+
+def test_too_many_drawn_curves():
+    p = np.linspace(0, 1, 1000)
+    y = np.arange(1000) % 2
+    sentence = r"n_resamples must be at most 3\d{4} for a band of drawn curves with 5\d\d points"
+    with pytest.raises(CalibrantError, match=sentence):
+        reliability_curve(y, p, method="isotonic", band="consistency", n_resamples=100_000)
+    with pytest.raises(CalibrantError, match=sentence):
+        local_calibration_error(y, p, band="percentile", n_resamples=100_000)
+    with pytest.raises(CalibrantError, match="n_bins must leave at most 8192 bins with rows in"):
+        reliability_curve(
+            np.arange(20_000) % 2,
+            np.linspace(0, 1, 20_000),
+            method="binned",
+            n_bins=20_000,
+            groups=np.arange(20_000) // 2,
+        )
 
 
 def test_bad_words_about_local_errors():

@@ -13,6 +13,7 @@ from calibrant.errors import CalibrantError
 from calibrant.inference import goodness
 from calibrant.inference.goodness import calibration_slope_test, spiegelhalter_test
 from calibrant.measures.scores import brier_score
+from tests.tolerances import ROUNDING, assert_nearly_equal
 
 
 def test_spiegelhalter_by_hand():
@@ -22,7 +23,7 @@ def test_spiegelhalter_by_hand():
     assert result.sigma == pytest.approx(math.sqrt(0.09375) / 2)
     z = 0.75 / math.sqrt(0.09375)
     assert result.normalized == pytest.approx(z)
-    assert result.p_value == pytest.approx(2 * norm.sf(z), rel=1e-13)
+    assert result.p_value == pytest.approx(2 * norm.sf(z), rel=ROUNDING)
     assert result.n == 2
     assert repr(result) == (
         "TestResult(Brier score above expected: 0.375 = 2.449 sigma, p = 0.0143, n = 2, asymptotic)"
@@ -41,7 +42,8 @@ def test_spiegelhalter_weights():
     excess = 3 * 0.75 * 0.5 + 0.875 * 0.75
     noise = 9 * 0.25 * 0.1875 + 0.5625 * 0.109375
     assert result.normalized == pytest.approx(excess / math.sqrt(noise))
-    assert spiegelhalter_test([1, 0], [0.25, 0.875], sample_weight=5 * w) == result
+    scaled = spiegelhalter_test([1, 0], [0.25, 0.875], sample_weight=5 * w)
+    assert_nearly_equal(scaled, result)
 
 
 def test_spiegelhalter_p_values_are_never_zero():
@@ -148,7 +150,6 @@ def test_slope_far_from_one_is_found():
         ([0, 1, 1], [0.2, 0.4, 1.0], r"strictly between 0 and 1.*got 1 \(1 row of 0 or 1\)"),
         ([0, 1, 0], [0.0, 0.4, 0.0], r"strictly between 0 and 1.*got 0 \(2 rows of 0 or 1\)"),
         ([0, 1, 1], [0.5, 0.5, 0.5], "needs two different predictions; every y_prob is 0.5"),
-        ([0, 1], [0.01, np.nextafter(0.01, 1)], "two different predictions; every y_prob is 0.01"),
         ([0.5, 1.0, 0.0], [0.1, 0.2, 0.3], "needs 0/1 outcomes.*soft labels"),
     ],
 )
@@ -183,17 +184,33 @@ def test_outcomes_that_do_not_overlap_are_tested_without_a_fit(y, p):
 
 def test_fits_that_fail_leave_the_test(monkeypatch):
     y, p = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
-    assert_tested_without_a_fit(y, p, [1e100, 1, 1, 1e100])
+    assert_tested_without_a_fit(y, p, [1e60, 1, 1, 1e60])
     assert calibration_slope_test(y, p).slope_error > 0
     monkeypatch.setattr(goodness, "_MAX_NEWTON_STEPS", 1)
     assert_tested_without_a_fit(y, p)
 
 
-def test_predictions_that_hardly_differ():
+@pytest.mark.parametrize("low", [1e-100, 0.01, 0.3, 0.5, 1 - 1e-9])
+def test_predictions_that_hardly_differ(low):
     # Two neighbouring doubles: nothing is known of the slope, and the result says so.
-    p = np.repeat([0.3, np.nextafter(0.3, 1)], 50)
-    result = calibration_slope_test(np.tile([0, 1, 1, 0, 0], 20), p)
-    assert result.slope_error > 1e14
+    high = np.nextafter(low, 1)
+    result = calibration_slope_test(np.tile([0, 1, 1, 0, 0], 20), np.repeat([low, high], 50))
+    # 20 events of 50 at either: an information of 100 * 0.4 * 0.6 per squared unit of logits,
+    # which are (high - low) / (low (1 - low)) apart.
+    expected = low * (1 - low) / (high - low) * 2 / math.sqrt(24)
+    assert result.slope_error == pytest.approx(expected, rel=1e-6)
+    assert result.slope == pytest.approx(0, abs=1e-6 * expected)
+
+
+def test_neighbouring_predictions_count_as_one_beside_distant_ones():
+    neighbours, y = [np.nextafter(0.2, 0), 0.2, np.nextafter(0.2, 1)], [1, 0, 0, 1] * 20 + [0] * 4
+    apart, as_one = (
+        calibration_slope_test(y, np.tile([*scores, 0.9], 21)) for scores in (neighbours, [0.2] * 3)
+    )
+    assert apart.slope == pytest.approx(as_one.slope, rel=1e-9)
+    assert apart.p_value == pytest.approx(as_one.p_value, rel=1e-9)
+    # The odds of the smallest double are 1e323 times smaller.
+    assert 0 < calibration_slope_test([0, 1, 0, 0], [*neighbours, 5e-324]).p_value <= 1
 
 
 def test_spiegelhalter_refuses_soft_labels():

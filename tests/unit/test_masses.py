@@ -12,7 +12,7 @@ from calibrant.multiclass import one_problem
 from calibrant.sketches.answers import problem_of
 from tests.twins.masses import point_masses as slow
 
-FEW = {"n_resamples": 20}
+FEW = {"n_resamples": 39}
 
 
 def of_rows(y, p, w=None):

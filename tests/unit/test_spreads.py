@@ -8,6 +8,7 @@ import pytest
 from calibrant.measures import spreads as module
 from calibrant.measures.spreads import spreads
 from calibrant.sample import Sample
+from tests.tolerances import ROUNDING
 
 RNG = np.random.default_rng(5)
 SCORES = {
@@ -29,8 +30,10 @@ def test_many_rows_as_few(kind, monkeypatch):
         p = SCORES[kind](n)
         sample = Sample(np.zeros(n), p)
         low, high = np.quantile(p.astype(np.float64), [0.25, 0.75], method="hazen")
-        assert spreads(sample) == pytest.approx((p.astype(np.float64).std(), high - low), abs=1e-14)
+        assert spreads(sample) == pytest.approx(
+            (p.astype(np.float64).std(), high - low), abs=ROUNDING
+        )
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr(module, "_MANY", 1 << 30)
             expected = spreads(sample)
-        assert spreads(sample) == pytest.approx(expected, abs=1e-14)
+        assert spreads(sample) == pytest.approx(expected, abs=ROUNDING)

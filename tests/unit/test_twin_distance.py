@@ -4,15 +4,16 @@ import math
 
 import pytest
 
+from tests.tolerances import ROUNDING
 from tests.twins import distance as twin
 
 
 def test_weak_calibration_error():
     # One score: v = 1 there. Two of opposite residual 1/8 at distance 1/2: 1/2 * 1/8.
-    assert twin.weak_calibration_error([1], [0.25]) == pytest.approx(0.75, abs=1e-14)
-    assert twin.weak_calibration_error([0, 1], [0.25, 0.75]) == pytest.approx(1 / 16, abs=1e-14)
+    assert twin.weak_calibration_error([1], [0.25]) == pytest.approx(0.75, abs=ROUNDING)
+    assert twin.weak_calibration_error([0, 1], [0.25, 0.75]) == pytest.approx(1 / 16, abs=ROUNDING)
     # Residuals -1/4 and 1/2: 1/4 is carried over a distance of 1/2, 1/4 is left.
-    assert twin.weak_calibration_error([0, 1], [0.5, 0.0]) == pytest.approx(0.375, abs=1e-14)
+    assert twin.weak_calibration_error([0, 1], [0.5, 0.0]) == pytest.approx(0.375, abs=ROUNDING)
 
 
 def test_distance_to_calibration():

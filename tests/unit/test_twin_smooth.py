@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
+from tests.tolerances import ROUNDING
 from tests.twins import smooth as twin
 
 
@@ -26,7 +27,7 @@ def test_residuals_far_apart_do_not_meet():
 
 
 def test_opposite_residuals_at_one_place_cancel():
-    assert twin.smooth_error([1, 0], [0.5, 0.5], None, 0.1) == pytest.approx(0.0, abs=1e-15)
+    assert twin.smooth_error([1, 0], [0.5, 0.5], None, 0.1) == pytest.approx(0.0, abs=ROUNDING)
 
 
 def test_two_opposite_residuals_on_the_line():

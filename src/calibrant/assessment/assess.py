@@ -22,8 +22,9 @@ from calibrant.class_table import ClassTable
 from calibrant.curves.bands import Band
 from calibrant.curves.cumulative import curve_of_walk
 from calibrant.curves.makers import BinnedCurve, SmoothCurve, isotonic_curve
+from calibrant.errors import CalibrantError
 from calibrant.inference.cumulative import WalkTest
-from calibrant.inference.estimate import check_level, estimated
+from calibrant.inference.estimate import estimated
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.measured import Question
 from calibrant.inference.null import CalibratedOutcomes
@@ -35,7 +36,7 @@ from calibrant.measures.scores import BrierScore
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import check_is_one, read_table, reduce_table
 from calibrant.problem import Problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.randomness import Generator, read_generator
 from calibrant.results.curves import Curve
 from calibrant.results.p_values import TestResult
 from calibrant.sample import Sample
@@ -46,6 +47,7 @@ from calibrant.sketches.state import Sketch
 __all__ = ["assess"]
 
 _MEASURES = ("smooth_ece", "ece", "ecce_r", "ecce_mad")
+_MOST_BINS = 10_000
 # From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
 _MANY_ROWS = 1 << 20
 # A walk over cells may differ from that over rows by this share of its noise. With scores spread
@@ -80,10 +82,10 @@ def assess(
     level
         Of all intervals and bands; miscalibration counts as detected where P <= 1 - level.
     n_bins
-        For the binned error, its curve and the table of bins.
+        For the binned error, its curve and the table of bins; at most 10 000.
     n_resamples
-        How many times noise is drawn for each interval, band and simulated P-value; for the last
-        at least 1 / (1 - level) times, or it could never be small enough.
+        The number of resamples for each interval, band and simulated P-value, at least 39; for the
+        last at least 1 / (1 - level) are drawn, or it could never be small enough.
     rng
         A seed or a generator; the same seed gives the same assessment.
     sample_weight, labels, pos_label
@@ -122,17 +124,21 @@ def assess(
     >>> found["smooth_ece"].low > 0.02
     True
     """
-    check_level(level)
-    check_resamples(n_resamples)
+    level, n_bins = checks.as_level(level), checks.as_bins(n_bins)
+    n_resamples = checks.as_resamples(n_resamples)
     generator = read_generator(rng)
-    checks.as_count(n_bins, "n_bins")
+    if n_bins > _MOST_BINS:
+        raise CalibrantError(
+            f"n_bins must be at most {_MOST_BINS} for an assessment, which shows them all; got "
+            f"{n_bins}: estimate('ece', ...) takes more"
+        )
     check_is_one(multiclass)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(
-        level=float(level),
-        n_resamples=int(n_resamples),
+        level=level,
+        n_resamples=n_resamples,
         seed=None if isinstance(rng, Generator) else int(rng),
-        n_bins=int(n_bins),
+        n_bins=n_bins,
         problem=_kind(table, multiclass),
         version=__version__,
     )
@@ -238,10 +244,12 @@ class Assessor:
         if not self.walk.sigma > 0:
             return None
         least = math.ceil(1 / (1 - self.settings.level))
-        few = len(self.walk.score) <= _FEW_SCORES and least <= _MOST_WALKS
-        n_walks = max(self.settings.n_resamples, least) if few else 0
-        judge = WalkTest(Statistic.RANGE, n_walks, self.rng)
         problem = self.problem
+        few = len(self.walk.score) <= _FEW_SCORES and least <= _MOST_WALKS
+        # A sketch does not know which weights belong to which score.
+        known = problem.is_exact or not problem.is_weighted
+        n_walks = max(self.settings.n_resamples, least) if few and known else 0
+        judge = WalkTest(Statistic.RANGE, n_walks, self.rng)
         null = partial(CalibratedOutcomes.of, problem)
         return judge(self.walk, null, problem.n, "calibration")
 

@@ -16,7 +16,7 @@ from calibrant.assessment.group_result import GroupRow, GroupTable
 from calibrant.assessment.notes import Certain, effective_rows
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.cumulative import WalkTest
-from calibrant.inference.estimate import check_level, estimated
+from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals.measured import Question
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.null import CalibratedOutcomes
@@ -25,7 +25,7 @@ from calibrant.measures.smooth_error import SmoothError
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
 from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
@@ -34,6 +34,8 @@ from calibrant.sketches.state import Sketch
 __all__ = ["by_group"]
 
 _ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
+# More would take longer than anybody waits, and be read by nobody.
+_MOST_GROUPS = 1000
 # With fewer, intervals are wide and the law of Brownian motion is far off.
 _FEW_ROWS = 100
 _FEW_EVENTS = 15
@@ -65,7 +67,7 @@ def by_group(
         :func:`calibrant.sketch` makes with ``by``.
     groups
         A label a row: numbers, text, dates. Rows without a label (None, nan, null) make a group of
-        their own, None.
+        their own, None. At most 1000 different ones.
     method
         "holm": the chance that any calibrated group is called miscalibrated is at most 1 - level.
         "benjamini_hochberg": at most that share of the groups so called are calibrated, on average.
@@ -75,7 +77,7 @@ def by_group(
     n_bins
         For the binned error.
     n_resamples
-        How many times noise is drawn for each interval.
+        The number of resamples for each interval, at least 39.
     rng
         A seed or a generator; the same seed gives the same table.
     sample_weight, labels, pos_label
@@ -117,8 +119,8 @@ def by_group(
     [1026, 970, 1004]
     """
     checks.check_choice(method, "method", _ADJUSTMENTS)
-    check_level(level)
-    check_resamples(n_resamples)
+    level = checks.as_level(level)
+    n_resamples = checks.as_resamples(n_resamples)
     binned = read_binned_error(n_bins=n_bins)
     if isinstance(y_true, Mapping | Sketch):
         parts = _read_sketches(y_true, y_prob, groups, sample_weight, multiclass, labels, pos_label)
@@ -127,11 +129,11 @@ def by_group(
         parts = _split(whole, groups, sample_weight)
     problems = list(parts)
     needed = math.ceil(len(problems) / (1 - level))
-    table = Tabulator(float(level), binned, int(n_resamples), rng, needed)
+    table = Tabulator(level, binned, n_resamples, rng, needed)
     rows = [table.row(group, problem) for group, problem in problems]
     adjusted = _ADJUSTMENTS[method]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
-    return GroupTable(tuple(rows), float(level), method)
+    return GroupTable(tuple(rows), level, method)
 
 
 @dataclass(frozen=True, eq=False)
@@ -217,7 +219,13 @@ def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[An
         raise SketchError("by_group takes a dictionary of sketches, one a group")
     if groups is None:
         raise CalibrantError("groups is missing: give (y_true, y_prob, groups), a label a row")
-    for group, rows in read_groups(groups, sample_weight, whole.n):
+    parts = list(read_groups(groups, sample_weight, whole.n))
+    if len(parts) > _MOST_GROUPS:
+        raise CalibrantError(
+            f"groups must hold at most {_MOST_GROUPS} labels; got {len(parts)}: join rare ones, or "
+            "give a part of them at a time"
+        )
+    for group, rows in parts:
         w = None if whole.w is None else whole.w[rows]
         yield group, Sample(whole.y[rows], whole.p[rows], w, whole.lowest)
 

@@ -25,6 +25,8 @@ _POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143
 # With fewer expected events a walk is no Brownian motion, and they are counted; with more of them
 # the count asks for no more than the limit law does.
 _FEW_EVENTS = 100
+# With fewer than 100 expected events, so many are rarer than any level demands.
+_MOST_EVENTS = 1000
 # More rows than anyone will ever have are as good as none that would do.
 _MOST_ROWS = 1e12
 
@@ -141,7 +143,7 @@ class Findings:
             return 0.0
         p = 2 * variance / (1 + math.sqrt(max(1 - 4 * variance, 0.0)))
         # The chance of k events or more in n rows is betainc(k, n - k + 1, p).
-        for k in range(1, math.floor(n) + 1):
+        for k in range(1, min(math.floor(n), _MOST_EVENTS) + 1):
             if betainc(k, n - k + 1, p) <= (1 - self.level) / 2:
                 return float(betaincinv(k, n - k + 1, _POWER)) - p
         return 1.0

@@ -25,7 +25,7 @@ def assess(
     form: options.Form = None,
     level: options.Level = 0.95,
     bins: options.Bins = 15,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     fail_if: options.FailIf = None,
     json: options.Json = False,
@@ -54,7 +54,7 @@ def assess(
     thresholds = read_thresholds(fail_if, in_groups=by is not None)
     wanted = Wanted(label, tuple(prob or ()), weight, by)
     data = read(Request(tuple(files), wanted, pos_label, multiclass, on_invalid, form))
-    asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
+    asked = options.given(level=level, n_bins=bins, n_resamples=resamples, rng=seed)
     show = show_whole if by is None else show_groups
     return exit_code(thresholds, show(data, asked, json=json))
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Sequence
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import takewhile
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 from calibrant.cli.messages import say
+from calibrant.cli.outcomes import word_of
 from calibrant.cli.request import Request
 from calibrant.errors import CalibrantError
-from calibrant.sources.columns import Columns, inventory, quoted
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyRelation
+from calibrant.sources.columns import Columns, inventory
+from calibrant.sources.formats import OpenFile
+from calibrant.sources.groups import key_of
 
 _PATTERN = re.compile(r"[*?\[]")
 Named = tuple[tuple[str, ...], tuple[str, ...]]
@@ -67,43 +68,44 @@ class Look(NamedTuple):
     is_binary: bool
 
 
-def look_at(relation: DuckDBPyRelation) -> list[Look]:
-    """Return what the first rows of each column show."""
-    kinds = [kind_of(str(kind)) for kind in relation.types]
+def look_at(file: OpenFile, names: Sequence[str]) -> list[Look]:
+    """Return what the first rows of some columns show."""
+    kinds = [kind_of(file.all_types[name]) for name in names]
     asked = []
-    for name, kind in zip(relation.columns, kinds, strict=True):
-        column = quoted(name)
+    for name, kind in zip(names, kinds, strict=True):
+        # What is no number after all is said when the column is read.
+        value = f"TRY({file.sql(name)})"
         if kind == "number":
-            asked += [f"min({column}) >= 0 AND max({column}) <= 1", f"bool_and({column} IN (0, 1))"]
+            asked += [f"min({value}) >= 0 AND max({value}) <= 1", f"bool_and({value} IN (0, 1))"]
         else:
             asked += ["false", str(kind == "boolean").lower()]
-    found = relation.limit(_A_LOOK).aggregate(", ".join(asked)).fetchall()[0]
+    found = file.rows.limit(_A_LOOK).aggregate(", ".join(asked)).fetchall()[0]
     shares, binaries = map(bool, found[::2]), map(bool, found[1::2])
-    return [Look(*each) for each in zip(relation.columns, kinds, shares, binaries, strict=True)]
+    return [Look(*each) for each in zip(names, kinds, shares, binaries, strict=True)]
 
 
-def choose(request: Request, looks: Sequence[Look]) -> Columns:
+def choose(request: Request, file: OpenFile) -> Columns:
     """Return the columns that are meant."""
     wanted = request.wanted
-    names = [look.name for look in looks]
+    names = list(file.all_types)
     classes, probs = expanded(wanted.probs, names, each=request.each)
     taken = {wanted.label, wanted.weight, wanted.by, wanted.along, *probs}
     guessed = {}
     if not probs:
-        fit = [look.name for look in looks if look.is_share and not look.is_binary]
-        probs = _obvious(names, taken, fit, _PROB, several=request.each)
+        probs = _obvious(file, taken, _PROB, several=request.each)
         guessed["prob"] = ", ".join(map(repr, probs))
     label = wanted.label
     if label is None:
         any_label = request.pos_label is not None or (len(probs) > 1 and not request.each)
-        fit = [look.name for look in looks if look.is_binary or (any_label and look.kind == "text")]
-        (label,) = _obvious(names, {*taken, *probs}, fit, _LABEL)
+        (label,) = _obvious(file, {*taken, *probs}, _LABEL, any_label=any_label)
         guessed["label"] = repr(label)
     if guessed:
         say("taking " + " and ".join(f"--{option} {name}" for option, name in guessed.items()))
-    is_multiclass = len(probs) > 1 and not request.each
-    rest = (wanted.weight, wanted.by, is_multiclass, wanted.along)
-    return Columns(label, probs, classes, *rest)
+    columns = Columns(label, probs, classes, wanted.weight, wanted.by, along=wanted.along)
+    is_multiclass = len(probs) > 1 and (
+        not request.each or (request.pos_label is None and _are_classes(file, columns))
+    )
+    return replace(columns, is_multiclass=is_multiclass)
 
 
 def class_names(columns: Columns, present: Collection[str]) -> list[str]:
@@ -124,6 +126,18 @@ def class_names(columns: Columns, present: Collection[str]) -> list[str]:
     candidates.append([str(i) for i in range(len(names))])
     # Of equally good ones the first.
     return max(candidates, key=lambda each: len(set(present).intersection(each)))
+
+
+def _are_classes(file: OpenFile, columns: Columns) -> bool:
+    """Tell whether labels are no outcomes but names of what the columns are the classes of."""
+    if columns.label not in file.all_types:
+        return False  # which is said when it is read
+    values = file.rows.limit(_A_LOOK).project(f"TRY({file.sql(columns.label)}) AS label").distinct()
+    present = [key_of(value) for (value,) in values.filter("label IS NOT NULL").fetchall()]
+    if all(isinstance(value, int | float) and 0 <= value <= 1 for value in present):
+        return False
+    words = {word_of(value) for value in present}
+    return words <= set(class_names(columns, words))
 
 
 def _n_shared(names: Sequence[str]) -> int:
@@ -148,7 +162,8 @@ def expanded(given: Sequence[str], names: Sequence[str], *, each: bool) -> Named
             found += matching
     columns = tuple(column for _, column in found)
     if len(set(columns)) < len(columns):
-        raise CalibrantError(f"--prob must name each column once; got {', '.join(columns):.100}")
+        given = ", ".join(map(repr, columns))
+        raise CalibrantError(f"--prob must name each column once; got {given:.100}")
     if not any(name for name, _ in found):
         return (), columns
     if not each and not all(name for name, _ in found):
@@ -157,18 +172,20 @@ def expanded(given: Sequence[str], names: Sequence[str], *, each: bool) -> Named
 
 
 def _obvious(
-    names: Sequence[str],
+    file: OpenFile,
     taken: Collection[str | None],
-    fitting: Sequence[str],
     role: Role,
     *,
     several: bool = False,
+    any_label: bool = False,
 ) -> tuple[str, ...]:
     """Return the one column that can be meant, or `several`, or ask for its name."""
+    names = list(file.all_types)
     free = [name for name in names if name not in taken]
     usual = [name for name in free if name.lower() in role.names]
-    fitting = [name for name in free if name in fitting]
-    for candidates in ([name for name in usual if name in fitting], usual, fitting):
+    looks = look_at(file, usual or free) if free else []
+    fitting = [look.name for look in looks if _fits(look, role, any_label=any_label)]
+    for candidates in (fitting, usual):
         if len(candidates) == 1 or (several and candidates):
             return tuple(candidates)
         if candidates:
@@ -180,6 +197,12 @@ def _obvious(
         f"no column looks like {role.what}: name one with {role.option}; "
         f"{inventory(dict.fromkeys(names))}"
     )
+
+
+def _fits(look: Look, role: Role, *, any_label: bool) -> bool:
+    if role is _PROB:
+        return look.is_share and not look.is_binary
+    return look.is_binary or (any_label and look.kind == "text")
 
 
 def _all(some: Sequence[str], names: Sequence[str]) -> str:

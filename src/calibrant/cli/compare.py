@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -36,7 +37,7 @@ def compare(
         ),
     ] = "smooth_ece",
     level: options.Level = 0.95,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
@@ -57,7 +58,7 @@ def compare(
     wanted = Wanted(label, tuple(prob or ()), weight)
     request = Request(tuple(files), wanted, pos_label, multiclass, form=form, each=True)
     data = side_by_side(_models(request))
-    asked = {"measure": measure, "level": level, "n_resamples": resamples, "rng": seed}
+    asked = options.given(measure=measure, level=level, n_resamples=resamples, rng=seed)
     with waiting("comparing"):
         found = data.ask(compared, **asked)
     if json:
@@ -93,10 +94,36 @@ def side_by_side(models: dict[str, Data]) -> Data:
     (name, first), *others = models.items()
     if not others:
         raise CalibrantError(f"there must be two models to compare; got {name!r:.80} alone")
+    predictions = {name: first.pair[1]}
     for other, data in others:
+        predictions[other] = _in_the_order_of((name, first), (other, data))
         _check_same_outcomes((name, first.pair[0]), (other, data.pair[0]))
-    predictions = {name: data.pair[1] for name, data in models.items()}
     return replace(first, pair=(first.pair[0], predictions))
+
+
+def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
+    """Return the predictions of the second model, with its classes in the order of the first."""
+    (one, a), (other, b) = first, second
+    classes, others = (data.about.get("labels") for data in (a, b))
+    if classes == others:
+        return b.pair[1]
+    if classes is None or others is None:
+        few, many = (other, one) if others is None else (one, other)
+        n_classes = len(classes or others or ())
+        raise CalibrantError(
+            f"models must have the same classes; {few!r:.80} has one column of probabilities and "
+            f"{many!r:.80} has {n_classes}"
+        )
+    if set(classes) != set(others):
+        raise CalibrantError(
+            f"models must have the same classes; in {one!r:.80} they are {_listed(classes)} and in "
+            f"{other!r:.80} {_listed(others)}"
+        )
+    return b.pair[1][:, [others.index(name) for name in classes]]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:6])) + ", ..." * (len(names) > 6)
 
 
 def _check_same_outcomes(first: tuple[str, Any], second: tuple[str, Any]) -> None:

@@ -5,21 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from calibrant.cli.columns import choose, look_at
+from calibrant.cli.columns import choose
 from calibrant.cli.request import Request
 from calibrant.cli.standard_input import spooled
-from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.errors import CalibrantError
 from calibrant.sources.columns import Columns
-from calibrant.sources.files import paths_of, saying
-from calibrant.sources.formats import open_relation
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
-
-# What looks at a file has not asked for any column yet.
-_NONE_YET = Columns("", ())
+from calibrant.sources.files import Reader, paths_of
 
 
 @contextmanager
@@ -49,30 +41,11 @@ def is_sketch(path: Path) -> bool:
     return path.suffix == ".sketch"
 
 
-@contextmanager
-def connected() -> Iterator[DuckDBPyConnection]:
-    """Give a connection to DuckDB, which reads all files."""
-    try:
-        import duckdb
-    except ImportError as problem:
-        raise MissingDependencyError(
-            "reading files needs duckdb: pip install 'calibrant[files]'"
-        ) from problem
-    with duckdb.connect() as connection:
-        connection.execute("SET enable_progress_bar = false")
-        yield connection
-
-
-def glance(connection: DuckDBPyConnection, path: Path) -> DuckDBPyRelation | None:
-    """Return the rows of a file, or None where it has none."""
-    with saying(path):
-        return open_relation(connection, path, _NONE_YET, "either")
-
-
-def columns_of(connection: DuckDBPyConnection, paths: Sequence[Path], request: Request) -> Columns:
+def columns_of(reader: Reader, paths: Sequence[Path], request: Request) -> Columns:
     """Return the columns that are meant, by the first file that has rows."""
     for path in paths:
-        relation = glance(connection, path)
-        if relation is not None:
-            return choose(request, look_at(relation))
+        with reader.saying(path):
+            file = reader.file(path)
+            if file is not None:
+                return choose(request, file)
     raise CalibrantError(f"{paths[0].name} has no rows")

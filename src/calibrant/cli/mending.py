@@ -6,8 +6,7 @@ those of text files uninterpreted: they are written as they were read.
 
 from __future__ import annotations
 
-import glob
-import secrets
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -15,15 +14,16 @@ import numpy as np
 
 from calibrant.arrays import AnyArray
 from calibrant.cli.columns import expanded
-from calibrant.cli.files import connected, is_sketch, local_files
+from calibrant.cli.files import is_sketch, local_files
 from calibrant.cli.request import Request
 from calibrant.cli.rows import Reading
 from calibrant.cli.wording import plainly
 from calibrant.errors import CalibrantError
+from calibrant.files import draft_of
 from calibrant.recalibration import Calibrator, ProbabilityMap
 from calibrant.sources.columns import Columns, inventory, quoted
-from calibrant.sources.files import saying
-from calibrant.sources.formats import FORMATS, csv_options, format_of
+from calibrant.sources.files import Reader, connected
+from calibrant.sources.formats import FORMATS, format_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -43,11 +43,11 @@ def mend(request: Request, calibrator: Calibrator | ProbabilityMap, out: Path) -
     """Write a table with mended probabilities, a column for each that is mended, to `out`."""
     if "-" in request.files:
         raise CalibrantError("--out reads its table twice, and a pipe only gives it once")
-    with local_files(request) as paths, connected() as connection:
+    with local_files(request) as paths, connected() as reader:
         if len(paths) > 1 or is_sketch(paths[0]):
             raise CalibrantError("--out is for one table at a time, and not for sketches")
-        with saying(paths[0]):
-            table = _uninterpreted(connection, paths[0])
+        with reader.saying(paths[0]):
+            table = _uninterpreted(reader, paths[0])
             probs = _probs(request, table.columns)
             made = [f"{prob}_recalibrated" for prob in probs]
             for name in made:
@@ -55,14 +55,14 @@ def mend(request: Request, calibrator: Calibrator | ProbabilityMap, out: Path) -
                     raise CalibrantError(f"there is a column {name!r} already")
         columns = Columns(probs[0], probs)
         with plainly(columns):
-            rows = Reading(columns, True, request.on_invalid, None).rows(connection, paths)
+            rows = Reading(columns, True, request.on_invalid, None).rows(reader, paths)
             assert rows is not None  # there is no limit
             given = [rows.columns[prob] for prob in probs]
             mended = calibrator.predict(np.column_stack(given) if len(given) > 1 else given[0])
-        with saying(paths[0]):
-            values = np.full((len(rows.kept), len(probs)), np.nan)
-            values[rows.kept] = mended.reshape(-1, len(probs))
-            _write(_beside(connection, table, dict(zip(made, values.T, strict=True))), out)
+        values = np.full((len(rows.kept), len(probs)), np.nan)
+        values[rows.kept] = mended.reshape(-1, len(probs))
+        beside = _beside(reader.connection, table, dict(zip(made, values.T, strict=True)))
+        _write(beside, out, reader, paths[0])
     return Mended(made, int((~rows.kept).sum()))
 
 
@@ -75,13 +75,13 @@ def _probs(request: Request, names: list[str]) -> tuple[str, ...]:
     return probs
 
 
-def _uninterpreted(connection: DuckDBPyConnection, path: Path) -> DuckDBPyRelation:
-    name, form = glob.escape(str(path)), FORMATS[format_of(path)]
-    if form == "Parquet":
-        return connection.read_parquet(name)
-    if form.startswith("JSON"):
+def _uninterpreted(reader: Reader, path: Path) -> DuckDBPyRelation:
+    if FORMATS[format_of(path)].startswith("JSON"):
         raise CalibrantError("--out takes tables in CSV or Parquet")
-    return connection.read_csv(name, **csv_options(form) | {"na_values": ""}, all_varchar=True)
+    file = reader.file(path)
+    if file is None:
+        raise CalibrantError("it has no rows")
+    return file.rows
 
 
 def _beside(
@@ -99,15 +99,20 @@ def _beside(
     return both
 
 
-def _write(table: DuckDBPyRelation, out: Path) -> None:
+def _write(table: DuckDBPyRelation, out: Path, reader: Reader, source: Path) -> None:
     """Write a table, all of it or nothing."""
-    draft = out.with_name(f".draft-{secrets.token_hex(8)}")
-    try:
-        if out.suffix.lower() == ".csv":
-            table.write_csv(str(draft))
-        else:
-            table.write_parquet(str(draft))
-        draft.replace(out)
-    except BaseException:
-        draft.unlink(missing_ok=True)
-        raise
+    from duckdb import Error
+
+    with draft_of(out) as draft:
+        try:
+            if out.suffix.lower() == ".csv":
+                table.write_csv(str(draft))
+            else:
+                table.write_parquet(str(draft))
+        except Error as problem:
+            # Where writing fails, DuckDB names what it writes to, and then the reason.
+            reason = re.search(rf'{draft.name}\W*: ([^"\n]+)', str(problem))
+            if reason is None:
+                with reader.saying(source):
+                    raise
+            raise OSError(f"{out}: {reason[1]}") from problem

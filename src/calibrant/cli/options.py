@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import typer
 
@@ -50,7 +50,7 @@ ProbOfModels = Annotated[
         "--prob",
         metavar="COLUMN",
         show_default=False,
-        help="Probabilities. Once a model for several: COLUMN, NAME=COLUMN, or a pattern 'p_*'.",
+        help="Probabilities. Once a model, or a class, for several: COLUMN, NAME=COLUMN, 'p_*'.",
     ),
 ]
 Weight = Annotated[
@@ -98,7 +98,15 @@ Form = Annotated[
 ]
 Level = Annotated[float, typer.Option("--level", help="Of all intervals.")]
 Bins = Annotated[int, typer.Option("--bins", help="How many bins binned errors have.")]
-Resamples = Annotated[int, typer.Option("--resamples", help="How often noise is drawn.")]
+# The default is stated in the library alone.
+Resamples = Annotated[
+    int | None,
+    typer.Option(
+        "--resamples",
+        show_default=False,
+        help="Number of resamples, at least 39; 1000 by default.",
+    ),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same numbers.")]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON instead, with every number.")]
 FailIf = Annotated[
@@ -110,3 +118,8 @@ FailIf = Annotated[
         help="End with exit code 1 where it holds, e.g. 'smooth_ece.high > 0.05'; may be repeated.",
     ),
 ]
+
+
+def given(**options: Any) -> dict[str, Any]:
+    """Return the options that were given; the library has its own values for others."""
+    return {name: value for name, value in options.items() if value is not None}

@@ -67,15 +67,16 @@ def plot(
     pos_label: options.PosLabel = None,
     on_invalid: options.OnInvalid = "raise",
     form: options.Form = None,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     dpi: Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots an inch.")] = 150,
 ) -> None:
     r"""Draw a reliability diagram, or another one, as a picture.
 
-    Several columns of probabilities are several models in one picture, unless --multiclass says
-    that they are classes. With --by there is a panel for each group. With --along the picture tells
-    whether predictions are right on average at each month, say, or in each region.
+    Several columns of probabilities are several models in one picture, unless --multiclass or
+    the labels say that they are classes. With --by there is a panel for each group. With --along
+    the picture tells whether predictions are right on average at each month, say, or in each
+    region.
 
     \b
     calibrant plot forecasts.csv --label rain --prob p --out rain.png
@@ -88,14 +89,14 @@ def plot(
     from calibrant.files import write_atomically
 
     _check_kind(kind, along, by, label)
-    path = check_out(out, tuple(_METADATA))
+    path = check_out(out, tuple(_METADATA), files)
     wanted = Wanted(label, tuple(prob or ()), weight, by, along)
     request = Request(
         tuple(files), wanted, pos_label, multiclass, on_invalid, form, each=multiclass is None
     )
     models = read_each(request, needs_rows=along is not None)
     with waiting("drawing"):
-        asked = {"n_resamples": resamples, "rng": seed}
+        asked = options.given(n_resamples=resamples, rng=seed)
         draw = _diagram if by is None else _panels
         figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
@@ -129,7 +130,8 @@ def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figur
     from calibrant import plot
 
     if kind == "assessment" and len(models) > 1:
-        raise CalibrantError(f"--kind assessment takes one --prob; got {', '.join(models):.100}")
+        names = ", ".join(map(repr, models))
+        raise CalibrantError(f"--kind assessment takes one --prob; got {names:.100}")
     draw: Any = plot.bins_sweep if kind == "bins" else getattr(plot, kind)
     first = next(iter(models.values()))
     if len(models) == 1:
@@ -146,7 +148,8 @@ def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure
     from calibrant.plot import small_multiples
 
     if len(models) > 1:
-        raise CalibrantError(f"--by takes one --prob; got {', '.join(models):.100}")
+        names = ", ".join(map(repr, models))
+        raise CalibrantError(f"--by takes one --prob; got {names:.100}")
     if kind not in ("reliability", "cumulative"):
         raise CalibrantError("--by goes with --kind reliability or cumulative")
     (data,) = models.values()

@@ -45,7 +45,7 @@ def recalibrate(
         str, typer.Option("--score", metavar="brier|log", help="The score that decides.")
     ] = "brier",
     level: options.Level = 0.95,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     save: Annotated[
         str | None,
@@ -89,9 +89,9 @@ def recalibrate(
     """
     from calibrant.cli.mending import ENDINGS, mend
 
-    target = None if out is None else check_out(out, ENDINGS)
-    keep = None if save is None else check_out(save, (".json",))
-    page = None if report is None else check_out(report, (".html", ".htm"))
+    target = None if out is None else check_out(out, ENDINGS, files)
+    keep = None if save is None else check_out(save, (".json",), files, "--save")
+    page = None if report is None else check_out(report, (".html", ".htm"), files, "--report")
     wanted = Wanted(label, tuple(prob or ()), weight)
     request = Request(tuple(files), wanted, pos_label, None, on_invalid, form)
     if using is not None:
@@ -99,7 +99,7 @@ def recalibrate(
         calibrator: Calibrator | ProbabilityMap = _saved(using)
         probs = wanted.probs
     else:
-        asked: dict[str, Any] = {"level": level, "n_resamples": resamples, "rng": seed}
+        asked = options.given(level=level, n_resamples=resamples, rng=seed)
         asked |= {"method": method or "auto", "cv": folds, "score": score}
         found, probs = _learnt(request, asked, json=json)
         calibrator = found.calibrator

@@ -35,14 +35,15 @@ def report(
     form: options.Form = None,
     level: options.Level = 0.95,
     bins: options.Bins = 15,
-    resamples: options.Resamples = 1000,
+    resamples: options.Resamples = None,
     seed: options.Seed = 0,
     title: Annotated[str, typer.Option("--title", help="Its heading.")] = "Calibration report",
 ) -> None:
     r"""Write a page that shows all of it, to open in a browser.
 
     Verdicts, interactive diagrams and tables in one file, which needs no network. Several columns
-    of probabilities are several models, unless --multiclass says that they are classes.
+    of probabilities are several models, unless --multiclass or the labels say that they are
+    classes.
 
     \b
     calibrant report forecasts.csv --label rain --prob p --out rain.html
@@ -54,17 +55,18 @@ def report(
     from calibrant.cli.terminal import waiting
     from calibrant.report.page import write_page
 
-    path = check_out(out, (".html", ".htm"))
+    path = check_out(out, (".html", ".htm"), files)
     wanted = Wanted(label, tuple(prob or ()), weight, by)
     request = Request(
         tuple(files), wanted, pos_label, multiclass, on_invalid, form, each=multiclass is None
     )
-    asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
+    asked = options.given(level=level, n_bins=bins, n_resamples=resamples, rng=seed)
     # The whole and its groups are both shown, which sketches by group do not know.
     models = read_each(request, needs_rows=by is not None)
     first = next(iter(models.values()))
     if by is not None and len(models) > 1:
-        raise CalibrantError(f"--by takes one --prob; here are {', '.join(models):.100}")
+        names = ", ".join(map(repr, models))
+        raise CalibrantError(f"--by takes one --prob; got {names:.100}")
     with waiting("measuring"):
         found = {name: data.ask(assess, **asked) for name, data in models.items()}
         groups = None if by is None else first.ask(by_group, groups=first.groups, **asked)

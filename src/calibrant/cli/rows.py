@@ -16,6 +16,7 @@ import numpy as np
 
 from calibrant.arrays import AnyArray
 from calibrant.cli.columns import kind_of
+from calibrant.cli.outcomes import as_groups
 from calibrant.errors import CalibrantError
 from calibrant.sources.columns import Columns, quoted
 from calibrant.sources.faults import (
@@ -28,11 +29,12 @@ from calibrant.sources.faults import (
     most_telling,
     rules_of,
 )
-from calibrant.sources.files import saying
-from calibrant.sources.formats import LabelKind, open_relation
+from calibrant.sources.files import Opened, Reader
+from calibrant.sources.formats import GroupForm, LabelKind
+from calibrant.sources.groups import alike, keys_of
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+    from duckdb import DuckDBPyRelation
 
 Columned = dict[str, AnyArray]
 _TARGETS = {"number": "DOUBLE", "boolean": "BOOLEAN"}
@@ -44,6 +46,7 @@ class Rows(NamedTuple):
     columns: Columned
     kept: Mask
     faults: Faults
+    groups: list[Any] | None
 
 
 @dataclass(frozen=True)
@@ -68,18 +71,21 @@ class Reading:
     on_invalid: OnInvalid | None
     limit: int | None
 
-    def rows(self, connection: DuckDBPyConnection, paths: Sequence[Path]) -> Rows | None:
+    def rows(self, reader: Reader, paths: Sequence[Path]) -> Rows | None:
         """Return all rows, or None where there are more than may be."""
         faults, parts, kept, n_read = Faults(list(self._rules())), [], [], 0
+        forms: list[GroupForm] = []
         for path in paths:
-            with saying(path):
+            with reader.saying(path):
                 label: LabelKind = "word" if self.any_label else "either"
-                relation = opened(connection, path, self.columns, label)
-                if relation is None:
+                found = opened(reader, path, self.columns, label)
+                if found is None:
                     continue
+                relation = found.relation
                 if self.limit is not None:
                     relation = relation.limit(self.limit + 1 - n_read)
                 part = _fetched(relation, self.columns)
+                forms.append(found.groups)
                 sound = self._sound(part, faults, path)
                 n_read += len(sound)
                 kept.append(sound)
@@ -90,7 +96,9 @@ class Reading:
         faults.refuse(n_kept, self.on_invalid)
         if not n_kept:
             raise CalibrantError(f"{paths[0].name} has no rows that can be counted")
-        return Rows(_joined(parts, self.columns), np.concatenate(kept), faults)
+        by = self.columns.by
+        groups = None if by is None else _groups([part[by] for part in parts], forms)
+        return Rows(_joined(parts, self.columns), np.concatenate(kept), faults, groups)
 
     def _rules(self) -> Iterator[Rule]:
         for rule in rules_of(self.columns):
@@ -111,28 +119,25 @@ class Reading:
             broken = broken_in_memory(rule, numbers) & ~wrong
             if broken.any():
                 row = most_telling(numbers, broken)
-                example = Example(
-                    values[row : row + 1].tolist()[0], f"at index {row} of {path.name}"
-                )
+                place = f"at index {row} of {path.name}"
+                largest = float(numbers[broken].max())
+                example = Example(values[row : row + 1].tolist()[0], place, largest)
                 faults.add(code, int(broken.sum()), example)
             wrong |= broken
         return ~wrong
 
 
-def opened(
-    connection: DuckDBPyConnection, path: Path, columns: Columns, label: LabelKind
-) -> DuckDBPyRelation | None:
+def opened(reader: Reader, path: Path, columns: Columns, label: LabelKind) -> Opened | None:
     """Return the rows of a file that has all columns, or None where it has no rows.
 
     Text is welcome in the column of labels: whether it makes sense is seen later.
     """
-    relation = open_relation(connection, path, columns, label)
-    if relation is None:
-        return None
-    schema = nw.from_native(relation).collect_schema()
-    holds_text = schema.get(columns.label) in (nw.String, nw.Enum)
-    replace(columns, is_multiclass=holds_text).bound(schema)
-    return relation
+    found = reader.open(path, columns, label)
+    if found is not None:
+        schema = nw.from_native(found.relation).collect_schema()
+        holds_text = schema.get(columns.label) in (nw.String, nw.Enum)
+        replace(columns, is_multiclass=holds_text).bound(schema)
+    return found
 
 
 def _only(part: Columned, rows: Mask) -> Columned:
@@ -152,12 +157,19 @@ def _fetched(relation: DuckDBPyRelation, columns: Columns) -> Columned:
         of_feature = {"date": "TIMESTAMP", "boolean": "VARCHAR"}
         along = columns.along
         targets[along] = of_feature.get(kinds[along], targets[along])
+    by = columns.groups
+    if by is not None and _is_exact(sql[by]):
+        targets[by] = "VARCHAR"  # doubles would not keep all whole numbers apart
     names = columns.names
     asked = [
         f"CAST({_zoned(name, sql)} AS {targets[name]}) AS c{i}" for i, name in enumerate(names)
     ]
     found = relation.project(", ".join(asked)).fetchnumpy()
-    return {name: _filled(found[f"c{i}"]) for i, name in enumerate(names)}
+    part = {name: _filled(found[f"c{i}"]) for i, name in enumerate(names)}
+    if by is not None and _is_exact(sql[by]):
+        known = keys_of(set(part[by].tolist()), "json")
+        part[by] = np.array([known[value] for value in part[by].tolist()], dtype=object)
+    return part
 
 
 def _zoned(name: str, sql: dict[str, str]) -> str:
@@ -194,6 +206,25 @@ def _joined(parts: Sequence[Columned], columns: Columns) -> Columned:
         rule = f"along column {columns.along!r} must hold text, numbers or dates"
         _check_alike(parts, rule, columns.along)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _is_exact(sql_type: str) -> bool:
+    """Tell whether values are whole numbers or truth values, which JSON writes as SQL does."""
+    return sql_type == "BOOLEAN" or (kind_of(sql_type) == "number" and "INT" in sql_type)
+
+
+def _groups(parts: Sequence[AnyArray], forms: Sequence[GroupForm]) -> list[Any]:
+    """Return the group of each row, None where there is none."""
+    written: dict[GroupForm, set[Any]] = {form: set() for form in forms}
+    for part, form in zip(parts, forms, strict=True):
+        written[form].update(as_groups(part))
+    keys = {form: keys_of(values, form) for form, values in written.items()}
+    found = [
+        [keys[form][value] for value in as_groups(part)]
+        for part, form in zip(parts, forms, strict=True)
+    ]
+    same = alike({key for part in found for key in part})
+    return [same[key] for part in found for key in part]
 
 
 def _check_alike(parts: Sequence[Columned], rule: str, name: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -59,21 +59,22 @@ def sketch(
     calibrant sketch 'logs/monday/*.parquet' --label clicked --prob p --out monday.sketch
     calibrant sketch logs.csv --label clicked --prob p --by country --out 'in-{}.sketch'
     """
-    from calibrant.cli.files import columns_of, connected, is_sketch, local_files
+    from calibrant.cli.files import columns_of, is_sketch, local_files
     from calibrant.cli.shards import sketched
+    from calibrant.sources.files import connected
 
     wanted = Wanted(label, tuple(prob or ()), weight, by)
     request = Request(tuple(files), wanted, pos_label, on_invalid=on_invalid, form=form)
     if by is not None or HOLE not in out:
-        _check(out, several=by is not None)
-    with local_files(request) as paths, connected() as connection:
+        _check(out, files, several=by is not None)
+    with local_files(request) as paths, connected() as reader:
         if any(is_sketch(path) for path in paths):
             raise CalibrantError("a sketch is no table: sketches are put together by merge")
-        columns = columns_of(connection, paths, request)
-        _check(out, several=by is not None or columns.is_multiclass)
+        columns = columns_of(reader, paths, request)
+        _check(out, files, several=by is not None or columns.is_multiclass)
         with plainly(columns):
-            made = sketched(connection, paths, columns, request, cells)
-    _save(made if isinstance(made, dict) else {None: made}, out, json=json)
+            made = sketched(reader, paths, columns, request, cells)
+    _save(made if isinstance(made, dict) else {None: made}, out, files, json=json)
 
 
 def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None:
@@ -88,15 +89,15 @@ def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None
     from calibrant.cli.files import is_sketch, local_files
     from calibrant.cli.shards import merged
 
-    _check(out, several=False)
+    _check(out, files, several=False)
     with local_files(Request(tuple(files))) as paths:
         for path in paths:
             if not is_sketch(path):
                 raise CalibrantError(f"{path} is not called *.sketch: make one of it with sketch")
-        _save({None: merged(paths)}, out, json=json)
+        _save({None: merged(paths)}, out, files, json=json)
 
 
-def _check(out: str, *, several: bool) -> None:
+def _check(out: str, files: Sequence[str], *, several: bool) -> None:
     if several != (HOLE in out):
         raise CalibrantError(
             f"--out must have {HOLE} where the name of each group or class goes; got {out!r:.80}"
@@ -104,25 +105,25 @@ def _check(out: str, *, several: bool) -> None:
             else f"--out must have no {HOLE}: there is one sketch to write; got {out!r:.80}"
         )
     if out != "-":
-        check_out(out, (".sketch",))
+        check_out(out, (".sketch",), files)
 
 
-def _save(made: Mapping[Any, Sketch], out: str, *, json: bool) -> None:
+def _save(made: Mapping[Any, Sketch], out: str, files: Sequence[str], *, json: bool) -> None:
     if out == "-":
         if json:
             raise CalibrantError("--json and --out - would both be written to standard output")
         for one in made.values():
             write_bytes(one.to_bytes())
         return
-    paths = path_of_each(out, list(made))
+    paths = path_of_each(out, list(made), files)
     for key, one in made.items():
         one.save(paths[key])
     if json:
-        files = [
+        written = [
             {"path": str(paths[key]), "key": key, "n": one.n, "weight": one.weight}
             for key, one in made.items()
         ]
-        write_json({"sketches": files})
+        write_json({"sketches": written})
     else:
         for key, one in made.items():
             say(f"wrote {paths[key]}: {one.n} rows")

@@ -13,24 +13,22 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from calibrant.cli.columns import class_names
-from calibrant.cli.files import columns_of, connected, is_sketch, local_files
+from calibrant.cli.files import columns_of, is_sketch, local_files
 from calibrant.cli.messages import say
-from calibrant.cli.outcomes import as_groups, as_text, label_named
+from calibrant.cli.outcomes import as_text, label_named
 from calibrant.cli.request import Request
-from calibrant.cli.rows import Columned, Reading
+from calibrant.cli.rows import Reading, Rows
 from calibrant.cli.shards import merged, sketched
 from calibrant.cli.terminal import waiting
 from calibrant.cli.wording import plainly
 from calibrant.errors import CalibrantError
 from calibrant.sources.columns import Columns
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from calibrant.sources.files import Reader, connected
 
 MOST_ROWS = 4_000_000
 Answer = TypeVar("Answer")
@@ -83,17 +81,19 @@ def read_each(request: Request, *, needs_rows: bool = False) -> dict[str, Data]:
             return {paths[0].stem: Data((merged(paths),), {})}
         if any(is_sketch(path) for path in paths):
             raise CalibrantError("sketches and tables cannot be read together: sketch the tables")
-        with connected() as connection:
-            columns = columns_of(connection, paths, request)
-            table = Table(connection, paths, columns, request, needs_rows)
-            return table.each() if request.each else {columns.probs[0]: table.whole()}
+        with connected() as reader:
+            columns = columns_of(reader, paths, request)
+            table = Table(reader, paths, columns, request, needs_rows)
+            if request.each and not columns.is_multiclass:
+                return table.each()
+            return {paths[0].stem if columns.is_multiclass else columns.probs[0]: table.whole()}
 
 
 @dataclass(frozen=True)
 class Table:
     """Files that hold rows, and which of their columns are meant."""
 
-    connection: DuckDBPyConnection
+    reader: Reader
     paths: Sequence[Path]
     columns: Columns
     request: Request
@@ -116,30 +116,31 @@ class Table:
             return {name: self._sketch(one) for name, one in zip(names, alone, strict=True)}
         return {name: self._data(rows, one) for name, one in zip(names, alone, strict=True)}
 
-    def _rows(self) -> Columned | None:
+    def _rows(self) -> Rows | None:
         """Return the rows, unless there are very many and a sketch will do."""
         any_label = self.request.pos_label is not None or self.columns.is_multiclass
         limit = None if self.columns.is_multiclass or self.needs_rows else MOST_ROWS
         with plainly(self.columns), waiting("reading"):
             rows = Reading(self.columns, any_label, self.request.on_invalid, limit).rows(
-                self.connection, self.paths
+                self.reader, self.paths
             )
         if rows is None:
             say(f"there are more than {limit} rows: they are kept as a sketch")
             return None
         rows.faults.warn(int(rows.kept.sum()), stacklevel=1)
-        return rows.columns
+        return rows
 
     def _sketch(self, columns: Columns) -> Data:
         with plainly(columns):
-            made = sketched(self.connection, self.paths, columns, self.request)
+            made = sketched(self.reader, self.paths, columns, self.request)
         return Data((made,), {}, columns=columns)
 
-    def _data(self, rows: Columned, columns: Columns) -> Data:
-        request, y = self.request, rows[columns.label]
+    def _data(self, rows: Rows, columns: Columns) -> Data:
+        request, values = self.request, rows.columns
+        y = values[columns.label]
         about: dict[str, Any] = {}
         if columns.weight is not None:
-            about["sample_weight"] = rows[columns.weight]
+            about["sample_weight"] = values[columns.weight]
         if request.multiclass is not None:
             about["multiclass"] = request.multiclass
         if request.pos_label is not None or columns.is_multiclass:
@@ -147,13 +148,12 @@ class Table:
             present = np.unique(y).tolist()
         elif y.dtype.kind == "f" and bool(np.all(y == np.trunc(y))):
             y = y.astype(np.int64)  # as it was written, should anything be said of it
-        p = rows[columns.probs[0]]
+        p = values[columns.probs[0]]
         if request.pos_label is not None:
             about["pos_label"] = label_named(request.pos_label, present)
         if columns.is_multiclass:
             about["labels"] = class_names(columns, present)
-            p = np.column_stack([rows[name] for name in columns.probs])
-        groups = None if columns.by is None else as_groups(rows[columns.by])
-        feature = None if columns.along is None else rows[columns.along]
+            p = np.column_stack([values[name] for name in columns.probs])
+        feature = None if columns.along is None else values[columns.along]
         is_joined = len(self.paths) > 1
-        return Data((y, p), about, groups, columns, is_joined, feature)
+        return Data((y, p), about, rows.groups, columns, is_joined, feature)

@@ -44,13 +44,20 @@ _PHRASES = {
     r"\bgive y_prob one column a class with labels": "give one --prob a class",
     r"\bkey prob by the values of the label column": "name classes with --prob CLASS=COLUMN",
     r"\bprob must be keyed by the values": "--prob CLASS=COLUMN must name the values",
-    # Commands measure one thing at a time.
-    r"'confidence', 'classwise', 'top_label' or a class": "confidence or a class",
+    r"\by_probs\[(.+?)\]": r"model \1",
 }
+# Commands measure one thing at a time.
+_MANY_PROBLEMS = "'confidence', 'classwise', 'top_label' or a class"
 _GIVEN = re.compile(rf"\b({'|'.join(_OPTIONS)})=(?:'([^']*)'|([^\s,;:)]+))")
-_NAMED = re.compile(rf"(?<![-\w'])({'|'.join(_OPTIONS)})(?= must| is | has no say|,|;|$)")
+# Words of the library: no part of a longer name or of a path, and no value of an option.
+_ALONE = r"(?<![-\w./\\])(?<!-label )(?<!-multiclass )({})(?![-\w./\\])"
+_NAMED = re.compile(_ALONE.format("|".join(_OPTIONS)) + "(?= must| is | has no say|,|;|$)")
+_ARGUMENT = re.compile(_ALONE.format("y_prob|y_true|sample_weight|feature"))
 _INDEX = re.compile(r"\bat index (\d+)( of)?")
 _SUM = re.compile(r"\brow (\d+) sums to")
+# What is quoted is a name or a value of somebody's. An apostrophe opens no quotation.
+_QUOTED = re.compile(r"""(?<![\w=])'(?:[^'\\]|\\.)*'|(?<![\w=])"(?:[^"\\]|\\.)*\"""")
+_KEPT = re.compile("\0(\\d+)\0")
 
 
 @contextmanager
@@ -66,16 +73,24 @@ def plainly(columns: Columns | None, whole: str = "") -> Iterator[None]:
 
 
 def reworded(sentence: str, columns: Columns | None = None, whole: str = "") -> str:
-    """Return a sentence of the library as the command line says it."""
+    """Return a sentence of the library as the command line says it; names and values stay."""
+    kept: list[str] = []
+
+    def keep(text: str) -> str:
+        kept.append(text)
+        return f"\0{len(kept) - 1}\0"
+
+    sentence = sentence.replace(_MANY_PROBLEMS, "confidence or a class")
+    sentence = _GIVEN.sub(lambda m: f"{_OPTIONS[m[1]]} {keep(m[2] or m[3])}", sentence)
+    sentence = _QUOTED.sub(lambda m: keep(m[0]), sentence)
     for phrase, words in _PHRASES.items():
         sentence = re.sub(phrase, words, sentence)
-    sentence = _GIVEN.sub(lambda m: f"{_OPTIONS[m[1]]} {m[2] or m[3]}", sentence)
     sentence = _NAMED.sub(lambda m: _OPTIONS[m[1]], sentence)
     sentence = _INDEX.sub(lambda m: f"in row {int(m[1]) + 1}{m[2] or whole}", sentence)
     sentence = _SUM.sub(lambda m: f"the sum of row {int(m[1]) + 1}{whole} is", sentence)
-    for argument, words in _arguments(columns).items():
-        sentence = sentence.replace(argument, words)
-    return sentence
+    names = _arguments(columns)
+    sentence = _ARGUMENT.sub(lambda m: names.get(m[1], m[1]), sentence)
+    return _KEPT.sub(lambda m: kept[int(m[1])], sentence)
 
 
 def _arguments(columns: Columns | None) -> dict[str, str]:

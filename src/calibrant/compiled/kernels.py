@@ -45,11 +45,11 @@ def are_unit(values: Any) -> bool:
 
 
 @compiled
-def count(p: Any, y: Any, n_cells: int, reach: float, sums: Any) -> bool:
+def count(p: Any, y: Any, n_cells: int, reach: float, edges: Any, sums: Any) -> bool:
     """Add rows to (count, sum of d, sum of d^2, none) of each cell and outcome, if all are sound.
 
     Sound are scores in [0, 1] with outcomes 0 and 1. Cells divide [0, 1]; or, where `reach` is not
-    0, the logits from -reach to reach.
+    0, the logits from -reach to reach, at `edges`.
     """
     places, offsets = np.empty(_STRETCH, np.uint32), np.empty(_STRETCH)
     for start in range(0, len(p), _STRETCH):
@@ -61,7 +61,7 @@ def count(p: Any, y: Any, n_cells: int, reach: float, sums: Any) -> bool:
         if not sound:
             return False
         if reach > 0:
-            _locate_logits(scores, n_cells, reach, places, offsets)
+            _locate_logits(scores, n_cells, reach, edges, places, offsets)
         else:
             _locate(scores, n_cells, places, offsets)
         for j in range(len(scores)):
@@ -163,7 +163,9 @@ def _locate(p: Any, n_cells: Any, cells: Any, offsets: Any) -> None:
 
 
 @compiled
-def _locate_logits(p: Any, n_cells: Any, reach: float, cells: Any, offsets: Any) -> None:
+def _locate_logits(
+    p: Any, n_cells: Any, reach: float, edges: Any, cells: Any, offsets: Any
+) -> None:
     """Write down the same on the scale of logits, from -reach to reach.
 
     After the last cell come four more, for p = 0, below the first, beyond the last, and for p = 1.
@@ -171,13 +173,17 @@ def _locate_logits(p: Any, n_cells: Any, reach: float, cells: Any, offsets: Any)
     width = 2 * reach / n_cells
     for i in range(len(p)):
         x = np.float64(p[i])
-        u = np.log(x / (1 - x))
-        if -reach < u < reach:
-            place = (u + reach) / width
-            k = min(np.int64(place), n_cells - 1)
+        if edges[0] <= x < edges[n_cells]:
+            place = (np.log(x / (1 - x)) + reach) / width
+            k = min(max(np.int64(place), 0), n_cells - 1)
+            # The logarithm may be on the wrong side of an edge.
+            if x < edges[k]:
+                k -= 1
+            elif x >= edges[k + 1]:
+                k += 1
             offsets[i] = place - k - 0.5
         else:
             beyond = 3 if x == 1 else 2
-            k = n_cells + ((0 if x == 0 else 1) if u < 0 else beyond)
+            k = n_cells + ((0 if x == 0 else 1) if x < edges[0] else beyond)
             offsets[i] = 0.0
         cells[i] = np.uint32(k)

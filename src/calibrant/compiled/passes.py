@@ -29,7 +29,7 @@ _LEAST_SHARE, _LEAST_SHARE_TO_LOOK = 1 << 18, 1 << 21
 WORTH_LOOKING = 2 * _LEAST_SHARE_TO_LOOK
 # Bytes for the tables of all cores.
 _MOST_SCRATCH = 1 << 26
-# p * N is rounded once: offsets this near to a half are looked at again.
+# p * N is rounded once: offsets this near to a half are compared with the edges.
 NEAR_EDGE = 0.5 - 1e-8
 # Neighbouring rows that share a bin add to it in turns, since an addition must wait for the one
 # before it to the same place.
@@ -93,16 +93,19 @@ def are_unit(column: AnyArray) -> bool:
     return all(_on_every_core(look, len(column), len(column) // _LEAST_SHARE_TO_LOOK))
 
 
-def count(p: AnyArray, y: AnyArray, n_cells: int, reach: float = 0.0) -> FloatArray | None:
+def count(
+    p: AnyArray, y: AnyArray, n_cells: int, reach: float, edges: FloatArray
+) -> FloatArray | None:
     """Return counts, sums of d and of d^2, each by outcome and cell.
 
-    Cells of scores; or of logits from -reach to reach, followed by those at 0, below, above and
-    at 1. Return None where not every row is 0 or 1 with p in [0, 1].
+    Cells of scores; or, where `reach` is not 0, of logits from -reach to reach at `edges`, followed
+    by those at 0, below, above and at 1. Return None where not every row is 0 or 1 with p in
+    [0, 1].
     """
     from calibrant.compiled import kernels
 
     size = n_cells + (N_OUTER if reach else 0)
-    table = _added_up(kernels.count, p, y, (n_cells, reach), size * 2 * _OUTCOME)
+    table = _added_up(kernels.count, p, y, (n_cells, reach, edges), size * 2 * _OUTCOME)
     return None if table is None else table.reshape(size, 2, _OUTCOME).T[:3]
 
 

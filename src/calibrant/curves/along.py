@@ -14,7 +14,6 @@ from calibrant.curves.gaps import PartSums
 from calibrant.curves.parts import parts_of
 from calibrant.curves.tails import independent_tail, pointwise_tail
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.inference.estimate import check_level
 from calibrant.inference.intervals.clusters import read_codes
 from calibrant.multiclass import one_problem
 from calibrant.reading import read_weights
@@ -112,8 +111,8 @@ def bias_along(
     missing         1    0.9000    1.0000  +0.1000  -0.8750 +0.1000
     intervals hold each by itself
     """
-    n_bins, n_values = (checks.as_count(n_bins, "n_bins"), checks.as_count(n_values, "n_values"))
-    check_level(level)
+    n_bins, n_values = checks.as_bins(n_bins), checks.as_count(n_values, "n_values")
+    level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")
     sample = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     if not isinstance(sample, Sample):
         raise SketchError("bias_along needs rows: a sketch does not know their features")
@@ -132,8 +131,8 @@ def bias_along(
         gap=sums.true - sums.pred,
         lower=lower - sums.pred,
         upper=upper - sums.pred,
-        level=float(level),
-        simultaneous=bool(simultaneous),
+        level=level,
+        simultaneous=simultaneous,
         has_missing=parts.has_missing,
         n_pooled=parts.n_pooled,
         # Of several classes the greatest probability is at least 1/C.

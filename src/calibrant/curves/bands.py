@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.binning import Bins
 from calibrant.curves.evidence import ClusterSums, Evidence
@@ -22,18 +23,19 @@ from calibrant.curves.proportions import greatest_share, least_share, lower_limi
 from calibrant.curves.tails import independent_tail, pointwise_tail, widened_tail
 from calibrant.curves.windows import Spans
 from calibrant.errors import CalibrantError
-from calibrant.inference.estimate import check_level
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.places import CellOf
-from calibrant.problem import Index, Problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.inference.intervals.places import BinCells, CellOf
+from calibrant.problem import Problem
+from calibrant.randomness import Generator, read_generator
 
 Kind = Literal["confidence", "consistency", "percentile"]
 Limits = tuple[FloatArray, FloatArray]
 
-# Within a bin only the variance p(1 - p) varies: slowly, and in narrow ones hardly at all.
-_CELLS_PER_BIN, _FEW_BINS = 16, 512
+# More cells than these, for each of a thousand bundles of clusters, would fill the memory.
+_MOST_CLUSTER_CELLS = 1 << 13
+# Points of all curves that are drawn for a band: a tenth of a gigabyte, several times over.
+_MOST_DRAWN = 1 << 24
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,6 +83,15 @@ class Band:
         rows = evidence.calibrated_rows(expected)
         return least_share(expected, rows, tails), greatest_share(expected, rows, tails)
 
+    def check_draws(self, n_points: int) -> None:
+        """Refuse more curves of so many points than there is memory and time for."""
+        most = _MOST_DRAWN // n_points
+        if self.n_resamples > most:
+            raise CalibrantError(
+                f"n_resamples must be at most {most} for a band of drawn curves with {n_points} "
+                f"points; got {self.n_resamples}"
+            )
+
     def widened(self, tail: FloatArray) -> FloatArray:
         """Return tails that allow for how few clusters there are."""
         return tail if self.clusters is None else widened_tail(tail, self.clusters.n)
@@ -96,9 +107,9 @@ def read_band(
     groups: Any,
     sample_weight: Any,
 ) -> Band | None:
-    """Turn the words of a call into a band, or None where none is asked for."""
-    check_level(level)
-    check_resamples(n_resamples)
+    """Parse a band, or None where none is asked for."""
+    level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")
+    n_resamples = checks.as_resamples(n_resamples)
     generator, clusters = read_generator(rng), None
     if groups is not None:
         if not problem.is_exact:
@@ -108,22 +119,20 @@ def read_band(
         clusters = Clusters.read(groups, sample_weight, problem.n, generator)
     if kind is None:
         return None
-    return Band(kind, float(level), bool(simultaneous), int(n_resamples), generator, clusters)
+    return Band(kind, level, simultaneous, n_resamples, generator, clusters)
 
 
 def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> Limits:
     """Return the limits of the share of events in each bin that holds rows."""
-    per_bin = _CELLS_PER_BIN if bins.n_bins <= _FEW_BINS else 1
-    scale = per_bin / np.diff(bins.edges)
-
-    def cell_of(p: FloatArray) -> Index:
-        k = bins.index(p)
-        part = ((p - bins.edges[k]) * scale[k]).astype(np.intp)
-        return k * per_bin + np.clip(part, 0, per_bin - 1)
-
-    n_cells = bins.n_bins * per_bin
-    cells = Cells.gather(problem, cell_of, n_cells)
-    start = per_bin * np.flatnonzero(cells.weight.reshape(-1, per_bin).any(axis=1))
-    clusters = band.cluster_sums(problem, cell_of, n_cells)
-    evidence = Evidence(cells, Spans(start, start + per_bin), clusters)
+    binned = BinCells.of(problem, bins)
+    if band.clusters is not None and binned.n_cells > _MOST_CLUSTER_CELLS:
+        raise CalibrantError(
+            f"n_bins must leave at most {_MOST_CLUSTER_CELLS} bins with rows in them with groups; "
+            f"got {binned.n_bins}: give fewer bins"
+        )
+    cells = Cells.gather(problem, binned.cell_of, binned.n_cells)
+    filled = cells.weight.reshape(-1, binned.per_bin).any(axis=1)
+    start = binned.per_bin * np.flatnonzero(filled)
+    clusters = band.cluster_sums(problem, binned.cell_of, binned.n_cells)
+    evidence = Evidence(cells, Spans(start, start + binned.per_bin), clusters)
     return band.limits(evidence, share, band.tail(partial(independent_tail, n=len(start))))

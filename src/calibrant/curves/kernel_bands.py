@@ -15,6 +15,7 @@ from calibrant.curves.windows import KernelWindows
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
 from calibrant.kernels import Kernel
+from calibrant.lines import Axis
 from calibrant.problem import Index, Problem
 from calibrant.randomness import Generator
 from calibrant.results.curves import Curve
@@ -29,22 +30,20 @@ _NUMBERS = 1 << 20
 
 @dataclass(frozen=True)
 class Grid:
-    """Even cells over a domain of scores."""
+    """Even cells over the interval that holds the scores."""
 
-    low: float
-    high: float
+    axis: Axis
     n_cells: int
 
     @classmethod
-    def under(cls, curve: Curve) -> Grid:
+    def under(cls, curve: Curve, axis: Axis) -> Grid:
         """Return cells narrow enough for a curve's bandwidth."""
-        low, high = float(curve.x[0]), float(curve.x[-1])
-        wanted = _CELLS_PER_SCALE * (high - low) / curve.bandwidth
-        return cls(low, high, max(round(wanted), _FEWEST_CELLS))
+        wanted = _CELLS_PER_SCALE * axis.length / curve.bandwidth
+        return cls(axis, max(round(wanted), _FEWEST_CELLS))
 
     def unit(self, p: FloatArray) -> FloatArray:
-        """Return scores as shares of the domain."""
-        return np.clip((p - self.low) / (self.high - self.low), 0.0, 1.0)
+        """Return scores as fractions of the interval."""
+        return np.clip(self.axis.fractions(p), 0.0, 1.0)
 
     def cell_of(self, p: FloatArray) -> Index:
         """Return the cell of each score."""
@@ -52,15 +51,15 @@ class Grid:
 
     def windows(self, curve: Curve, cells: Cells, kernel: Kernel) -> KernelWindows:
         """Return the kernel around each point of a curve where that is known."""
-        t, scale = curve.x[~np.isnan(curve.y)], curve.bandwidth / (self.high - self.low)
+        t, scale = curve.x[~np.isnan(curve.y)], curve.bandwidth / self.axis.length
         return KernelWindows.around(self.unit(t), self.unit(cells.score), scale, kernel)
 
 
-def kernel_limits(problem: Problem, curve: Curve, kernel: Kernel, band: Band) -> Limits:
+def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band) -> Limits:
     """Return the limits of the share of events around each point; nan where that is not known."""
-    grid = Grid.under(curve)
+    grid = Grid.under(curve, axis)
     if band.clusters is not None and grid.n_cells > _MOST_CLUSTER_CELLS:
-        least = _CELLS_PER_SCALE * (grid.high - grid.low) / _MOST_CLUSTER_CELLS
+        least = _CELLS_PER_SCALE * axis.length / _MOST_CLUSTER_CELLS
         raise CalibrantError(
             f"bandwidth must be at least {least:.2g} with groups; got {curve.bandwidth:.2g}"
         )
@@ -75,9 +74,12 @@ def kernel_limits(problem: Problem, curve: Curve, kernel: Kernel, band: Band) ->
     return lower, upper
 
 
-def resampled_quantiles(problem: Problem, curve: Curve, kernel: Kernel, band: Band) -> FloatArray:
+def resampled_quantiles(
+    problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band
+) -> FloatArray:
     """Return percentiles and median of the curves of rows drawn again: lower, middle, upper."""
-    grid, known = Grid.under(curve), ~np.isnan(curve.y)
+    grid, known = Grid.under(curve, axis), ~np.isnan(curve.y)
+    band.check_draws(int(np.count_nonzero(known)))
     cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
     windows = grid.windows(curve, cells, kernel)
     curves = []
@@ -100,7 +102,8 @@ def _resampled(cells: Cells, n: int, rng: Generator) -> Iterator[tuple[FloatArra
     """
     weight, squares, pred, residual, _ = cells.sides.reshape(len(cells.sides), -1)
     (filled,) = np.nonzero(weight)
-    rows = weight[filled] ** 2 / squares[filled]
+    # Not as a quotient of squares: those of a sketch's soft labels near 0 or 1 would vanish.
+    rows = weight[filled] * (weight[filled] / squares[filled])
     share = rows / rows.sum()
     together = max(1, _NUMBERS // len(weight))
     for start in range(0, n, together):

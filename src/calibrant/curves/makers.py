@@ -14,14 +14,14 @@ from calibrant.curves.kernel_bands import kernel_limits, resampled_quantiles
 from calibrant.curves.monotone_bands import monotone_limits
 from calibrant.isotonic import isotonic_fit
 from calibrant.measures.density_error import Densities, DensityError
-from calibrant.measures.smooth_error import SmoothError
+from calibrant.measures.smooth_error import curve_bandwidth
 from calibrant.problem import Problem
 from calibrant.results.curves import Curve
 
 # What a page or a screen can show of a smooth curve.
 _SHOWN_POINTS = 512
-# A curve on the diagonal is on it at every scale; this one is still finer than it can be drawn.
-_LEAST_BANDWIDTH = 1e-3
+# What rounding may put between an interval's ends and those of the domain.
+_ROUNDING = 1e-12
 
 
 class Maker(Protocol):
@@ -39,7 +39,7 @@ class SmoothCurve:
 
     def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
         """Return the curve of one problem."""
-        width = self.bandwidth or max(SmoothError()(problem), _LEAST_BANDWIDTH)
+        width = self.bandwidth or curve_bandwidth(problem)
         curve = DensityCurve(DensityError(width, bounds=(0.0, 1.0)))(problem, band)
         return replace(curve, method="smooth")
 
@@ -52,13 +52,15 @@ class DensityCurve:
 
     def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
         """Return the curve of one problem."""
-        curve = _shown(self.estimate.densities(problem))
+        estimate, kernel = self.estimate.densities(problem), self.estimate.kernel
+        curve = _shown(estimate)
         if band is None:
             return curve
         if band.kind == "percentile":
-            lower, middle, upper = resampled_quantiles(problem, curve, self.estimate.kernel, band)
+            lower, middle, upper = resampled_quantiles(problem, curve, estimate.axis, kernel, band)
             return _banded(replace(curve, y=middle), (lower, upper), band)
-        return _banded(curve, kernel_limits(problem, curve, self.estimate.kernel, band), band)
+        limits = kernel_limits(problem, curve, estimate.axis, kernel, band)
+        return _banded(curve, limits, band)
 
 
 @dataclass(frozen=True)
@@ -113,6 +115,11 @@ def _shown(estimate: Densities) -> Curve:
     t, weight, true, nil = (
         v[kept] for v in (estimate.t, estimate.weight, estimate.true, estimate.nil)
     )
+    # Beyond the interval that holds the scores there are none.
+    low, high = estimate.domain
+    beyond = (int(t[0] - low > _ROUNDING), int(high - t[-1] > _ROUNDING))
+    t, nil = (np.pad(v, beyond, constant_values=c) for v, c in ((t, (low, high)), (nil, True)))
+    weight, true = np.pad(weight, beyond), np.pad(true, beyond)
     y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~nil)
     density = np.maximum(weight, 0.0)
     return _curve(t, np.clip(y, 0.0, 1.0), density, estimate.error, "density", estimate.bandwidth)

@@ -140,6 +140,7 @@ def _lengths(n_cells: int) -> Index:
 
 def _consistency(problem: Problem, first: Index, band: Band) -> Limits:
     """Return where curves of outcomes drawn as predicted lie, around the predictions."""
+    band.check_draws(len(first))
     cells, _ = _gathered(problem, first, band.clusters)
     centre = cells.score
     drawn = centre + cells.calibrated_noise(band.n_resamples, band.rng) / cells.weight

@@ -22,7 +22,7 @@ from calibrant.curves.makers import BinnedCurve, DensityCurve, Maker, SmoothCurv
 from calibrant.errors import CalibrantError
 from calibrant.kernels import KERNELS
 from calibrant.measures.binned_error import BinCount, Strategy, read_binning
-from calibrant.measures.density_error import Bandwidth, DensityError, check_bandwidth
+from calibrant.measures.density_error import Bandwidth, DensityError, read_bandwidth
 from calibrant.multiclass import one_problem
 from calibrant.randomness import Generator
 from calibrant.results.curves import Curve
@@ -71,9 +71,9 @@ def reliability_curve(
         Whether it should hold for the whole curve. If not, it holds at each point by itself, and
         the curve leaves it somewhere far more often.
     n_resamples, rng
-        How many times outcomes are drawn, and a seed or a generator for it. Only the consistency
-        band of "isotonic" is drawn, and clusters beyond a thousand bundled at random; all else
-        is a formula.
+        The number of resamples, at least 39, and a seed or a generator for them. Only the
+        consistency band of "isotonic" is drawn, and clusters beyond a thousand bundled at random;
+        all else is a formula. A level needs 2 / (1 - level) - 1 resamples for its quantiles.
     groups
         A cluster label a row, as in :func:`calibrant.estimate`: rows of one cluster may depend on
         each other.
@@ -150,7 +150,7 @@ def reliability_curve(
     if band is not None:
         checks.check_choice(band, "band", ("confidence", "consistency"))
     if bandwidth is not None:
-        checks.check_positive(bandwidth, "bandwidth")
+        bandwidth = checks.as_bandwidth(bandwidth)
         if method in ("binned", "isotonic"):
             raise CalibrantError(f"bandwidth has no say in method={method!r}: leave it out")
     makers: dict[str, Maker] = {
@@ -194,7 +194,8 @@ def local_calibration_error(
     level, simultaneous, groups
         As in :func:`calibrant.reliability_curve`; percentiles know neither of the last two.
     n_resamples, rng
-        How many times rows are drawn again for "percentile", and a seed or a generator for it.
+        The number of bootstrap resamples for "percentile", at least 39, and a seed or a generator
+        for them. A level needs 2 / (1 - level) - 1 resamples for its quantiles.
     multiclass
         "confidence" or a class label; a curve is about one binary problem.
 
@@ -215,9 +216,10 @@ def local_calibration_error(
     0.0
     """
     checks.check_choice(kernel, "kernel", KERNELS)
-    check_bandwidth(bandwidth)
+    bandwidth = read_bandwidth(bandwidth)
     if band is not None:
         checks.check_choice(band, "band", ("confidence", "consistency", "percentile"))
+    simultaneous = checks.as_flag(simultaneous, "simultaneous")
     if band == "percentile" and (simultaneous or groups is not None):
         unknown = "simultaneous" if simultaneous else "groups"
         raise CalibrantError(f"{unknown} has no say in band='percentile': give band='confidence'")

@@ -99,7 +99,9 @@ class KernelWindows:
         """
         own = self.square_sums(variance)
         shared = self.shares[:-1].multiply(self.shares[1:]) @ variance
-        scale = np.sqrt(own[:-1] * own[1:])
+        # Each by itself: the product of two may be beyond all numbers.
+        root = np.sqrt(own)
+        scale = root[:-1] * root[1:]
         cosines = np.divide(shared, scale, out=np.ones_like(scale), where=scale > 0)
         return np.asarray(np.arccos(np.minimum(cosines, 1.0)))
 

@@ -7,9 +7,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["ConfidenceDataset", "Dataset", "FloatArray"]
+__all__ = ["MAX_ROWS", "ConfidenceDataset", "Dataset", "FloatArray"]
 
 FloatArray = npt.NDArray[np.float64]
+# Eight gigabytes of probabilities.
+MAX_ROWS = 1_000_000_000
 
 
 @dataclass(frozen=True, eq=False, repr=False)

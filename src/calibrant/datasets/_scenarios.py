@@ -15,7 +15,7 @@ from types import MappingProxyType
 
 import numpy as np
 
-from calibrant.checks import as_count
+from calibrant.checks import as_bins
 from calibrant.datasets._calibrations import (
     Calibration,
     Identity,
@@ -29,6 +29,9 @@ from calibrant.datasets._scores import BetaScores, LogitNormalScores, RoundedSco
 from calibrant.errors import CalibrantError
 
 __all__ = ["SCENARIOS", "Scenario"]
+
+# A fixed point so many times smaller than its upper bound is 0.
+_MAX_HALVINGS = 100
 
 
 @dataclass(frozen=True)
@@ -97,7 +100,7 @@ class Scenario:
 
         It is at most `true_ece`, since errors of opposite sign cancel within a bin.
         """
-        n_bins = as_count(n_bins, "n_bins")
+        n_bins = as_bins(n_bins)
         edges = np.append(np.arange(n_bins) / n_bins, np.inf)
         return float(np.abs(np.diff(self._running_integral(edges))).sum())
 
@@ -187,7 +190,9 @@ def _fixed_point(norm_at: Callable[[float], float], upper: float) -> float:
     from scipy.optimize import brentq
 
     lower = upper / 2
-    while norm_at(lower) < lower:
+    for _ in range(_MAX_HALVINGS):
+        if norm_at(lower) >= lower:
+            break
         lower /= 2
     return float(brentq(lambda scale: norm_at(scale) - scale, lower, upper, xtol=1e-14))
 

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.checks import as_count, check_choice
-from calibrant.datasets._dataset import Dataset
+from calibrant.datasets._dataset import MAX_ROWS, Dataset
 from calibrant.datasets._scenarios import SCENARIOS, Scenario
 from calibrant.randomness import read_generator
 
@@ -83,7 +83,7 @@ def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator
     if not isinstance(scenario, Scenario):
         check_choice(scenario, "scenario", SCENARIOS)
         scenario = SCENARIOS[scenario]
-    n = as_count(n, "n")
+    n = as_count(n, "n", maximum=MAX_ROWS)
     generator = read_generator(rng)
     y_prob = scenario.scores.sample(n, generator)
     y_true = generator.random(n) < scenario.outcome_probability(y_prob)

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant.checks import as_count, check_choice
-from calibrant.datasets._dataset import Dataset, FloatArray
+from calibrant.datasets._dataset import MAX_ROWS, Dataset, FloatArray
 
 __all__ = ["Staircase", "cantor_staircase"]
 
@@ -68,7 +68,7 @@ def cantor_staircase(
     >>> round(float(np.abs(np.cumsum(y_true - y_prob)).max()) / len(y_prob), 5)
     0.01243
     """
-    n = as_count(n, "n")
+    n = as_count(n, "n", maximum=MAX_ROWS)
     check_choice(transform, "transform", _TRANSFORMS)
     step = np.arange(n)
     y_prob = _TRANSFORMS[transform]((step + 0.5) / n)

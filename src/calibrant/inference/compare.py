@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.errors import CalibrantError
+from calibrant import checks
 from calibrant.inference.compare_input import Inputs, check_rows, read_models
 from calibrant.inference.compare_result import ComparedModel, Comparison, PairedDifference
-from calibrant.inference.estimate import check_level, estimated
+from calibrant.inference.estimate import estimated, named_measure
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.clusters import Clusters, read_codes
 from calibrant.inference.intervals.measured import Question, check_has_interval, view_of
@@ -29,7 +29,7 @@ from calibrant.measures.scores import brier_score, log_score
 from calibrant.measures.smooth import smooth_ece
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.randomness import Generator, read_generator
 
 __all__ = ["compare"]
 
@@ -50,7 +50,7 @@ def compare(
     *,
     measure: str | Callable[..., float] = "smooth_ece",
     level: float = 0.95,
-    n_resamples: int = 2000,
+    n_resamples: int = 1000,
     rng: int | Generator = 0,
     groups: Any = None,
     sample_weight: Any = None,
@@ -74,8 +74,9 @@ def compare(
     level
         Of the intervals. Models differ where the adjusted P-value is at most 1 - level.
     n_resamples
-        How many times noise is drawn, for calibration errors; no P-value of theirs is below
-        2 / (n_resamples + 1).
+        The number of resamples, for calibration errors; no P-value of theirs is below
+        2 / (n_resamples + 1), so that k pairs need at least 2 k / (1 - level) - 1 of them: 39 for
+        one pair at level 0.95.
     rng
         A seed or a generator; the same seed gives the same comparison.
     groups
@@ -129,19 +130,23 @@ def compare(
     >>> found.pair("as given", "hedged").low > 0
     True
     """
-    name = _read_name(measure)
-    check_level(level)
-    check_resamples(n_resamples)
+    name = named_measure(measure, _MEASURES)
+    level, is_score = checks.as_level(level), name in _SCORES
     models = read_models(y_true, y_probs)
+    n_pairs = math.comb(len(models), 2)
+    # Differences of proper scores have a formula; those of errors need P-values small enough.
+    minimum = checks.MIN_RESAMPLES if is_score else checks.min_resamples(level, n_pairs)
+    why = f" for {n_pairs} pair{'s' * (n_pairs > 1)} at level {level:g}"
+    n_resamples = checks.as_resamples(n_resamples, minimum, "" if is_score else why)
     inputs = Inputs(y_true, models, sample_weight, multiclass, labels, pos_label, groups)
-    asked = Asked(name, options, float(level), int(n_resamples), rng)
-    compared = _by_score(asked, inputs) if name in _SCORES else _by_error(asked, inputs)
+    asked = Asked(name, options, level, n_resamples, rng)
+    compared = _by_score(asked, inputs) if is_score else _by_error(asked, inputs)
     pairs = _adjusted(list(models), compared, level)
     return Comparison(
         models=_ranked(list(models), compared.estimates, pairs),
         pairs=pairs,
         measure=name,
-        level=float(level),
+        level=level,
         n=compared.estimates[0].n,
     )
 
@@ -172,7 +177,6 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
     problems = inputs.read(one_problem)
     n = problems[0].n
     check_rows(n)
-    _check_resolution(asked, len(problems))
     estimates, views = [], []
     rng = read_generator(asked.rng)
     together = _clusters(inputs, n, rng) or Clusters.single_rows(n, rng)
@@ -184,7 +188,8 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
         estimates.append(estimated(asked.measure, error, problem, question))
         views.append(view_of(error, problem, estimates[-1].value, together))
     clustered = inputs.groups is not None
-    models = drawn_together(views, asked.n_resamples, rng, clustered=clustered)
+    needed = checks.min_resamples(asked.level, math.comb(len(views), 2))
+    models = drawn_together(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
     differences = [
         Difference(0.0, 0.0, 1.0, 1.0)
         if _are_alike(problems[i], problems[j])
@@ -196,8 +201,7 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
 
 def _by_score(asked: Asked, inputs: Inputs) -> Compared:
     """Compare by a proper score."""
-    if asked.options:
-        raise CalibrantError(f"{asked.measure} has no option {next(iter(asked.options))!r}")
+    checks.check_options(asked.options, (), asked.measure)
     losses = inputs.read(partial(read_losses, asked.measure))
     n = len(losses[0].w)
     check_rows(n)
@@ -245,27 +249,6 @@ def _ranked(
     ]
     models.sort(key=lambda one: (one.rank, one.estimate.bias_corrected, one.estimate.value))
     return tuple(models)
-
-
-def _read_name(measure: str | Callable[..., float]) -> str:
-    for name, function in _MEASURES.items():
-        if measure == name or measure is function:
-            return name
-    given = getattr(measure, "__name__", measure)
-    raise CalibrantError(
-        f"measure must be one of {', '.join(_MEASURES)}, or its name; got {given!r}"
-    )
-
-
-def _check_resolution(asked: Asked, n_models: int) -> None:
-    """Refuse so few draws that no difference could be found."""
-    n_pairs = math.comb(n_models, 2)
-    least = math.ceil(2 * n_pairs / (1 - asked.level)) - 1
-    if asked.n_resamples < least:
-        raise CalibrantError(
-            f"n_resamples must be at least {least} for {n_pairs} pair{'s' * (n_pairs > 1)} at "
-            f"level {asked.level:g}, or no P-value can be small enough; got {asked.n_resamples}"
-        )
 
 
 def _clusters(inputs: Inputs, n: int, rng: Generator) -> Clusters | None:

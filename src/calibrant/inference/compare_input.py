@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from calibrant.arrays import as_array
 from calibrant.errors import CalibrantError
 from calibrant.sketches.state import Sketch
 
@@ -58,7 +59,26 @@ def read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
             f"y_probs must hold the predictions of two models or more by name; got {what}: "
             "give {'a': y_prob_of_a, 'b': y_prob_of_b}"
         )
-    return dict(y_probs)
+    models = dict(y_probs)
+    _check_same_classes(models)
+    return models
+
+
+def _check_same_classes(models: Mapping[str, Any]) -> None:
+    """Refuse models of different numbers of classes, whose errors are not of the same events."""
+    n_columns = {}
+    for name, y_prob in models.items():
+        with _named(name):
+            shape = as_array(y_prob, "y_prob").shape
+        n_columns[name] = shape[1] if len(shape) == 2 else 1
+    (first, n_first), *others = n_columns.items()
+    for other, n_other in others:
+        if max(n_first, 2) != max(n_other, 2):
+            one = "one column" if n_first == 1 else f"{n_first} columns"
+            raise CalibrantError(
+                f"y_probs must hold models with the same classes; {first!r} has {one} of "
+                f"probabilities and {other!r} has {n_other}"
+            )
 
 
 def check_rows(n: int) -> None:

@@ -26,7 +26,7 @@ from calibrant.inference.null import (
 from calibrant.measures.group_walk import GroupCells, group_alone, read_group
 from calibrant.measures.walk import Statistic, Walk, decisive_walk, known_sigma
 from calibrant.multiclass import one_problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
 
 __all__ = ["cumulative_test", "subpopulation_test"]
@@ -98,7 +98,8 @@ def cumulative_test(
         "asymptotic": the law of Brownian motion at statistic / sigma. "monte_carlo": the rank
         among simulated samples, (1 + number at least as large) / (1 + n_resamples).
     n_resamples
-        How many samples "monte_carlo" draws.
+        How many samples "monte_carlo" draws, at least 39: no P-value is below
+        1 / (n_resamples + 1).
     rng
         A seed or a generator for them; the same seed gives the same P-value.
     sample_weight, labels, pos_label
@@ -261,6 +262,6 @@ def _contradiction(walk: Walk, about: str) -> str:
 def _read_test(statistic: str, method: str, n_resamples: int, rng: int | Generator) -> WalkTest:
     checks.check_choice(statistic, "statistic", ("range", "max"))
     checks.check_choice(method, "method", ("asymptotic", "monte_carlo"))
-    check_resamples(n_resamples)
+    n_resamples = checks.as_resamples(n_resamples)
     n_walks = n_resamples if method == "monte_carlo" else 0
     return WalkTest(Statistic(statistic), n_walks, read_generator(rng))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from calibrant import checks
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.measured import Question, check_has_interval
@@ -17,7 +17,7 @@ from calibrant.measures.named import Measure, read_measure
 from calibrant.measures.smooth import smooth_ece
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.randomness import Generator, read_generator
 
 __all__ = ["estimate"]
 
@@ -64,8 +64,10 @@ def estimate(
         "uniform", or "percentile": the naive bootstrap, for comparison. It is wrong near perfect
         calibration, where it never holds the population value.
     n_resamples
-        How many times noise is drawn. Where the scale is finer than 0.004 of the range of scores
-        fewer draws, but at least 300 of them, do as well.
+        The number of resamples, at least 39: of so many, the least and the greatest are the ends of
+        a 95% interval. Higher levels take 2 / (1 - level) - 1 of them in any case, as far as 64 MB
+        hold them. Where the scale is finer than 0.004 of the range of scores fewer resamples, but
+        at least 300, do as well.
     rng
         A seed or a generator; the same seed gives the same interval.
     groups
@@ -123,12 +125,12 @@ def estimate(
     >>> estimate("smooth_ece", calibrated.y_true, calibrated.y_prob).low
     0.0
     """
-    name = _read_name(measure)
+    name = named_measure(measure, _MEASURES)
     error = read_measure(name, options)
     check_has_interval(name, error)
     checks.check_choice(method, "method", ("uniform", "percentile"))
-    check_level(level)
-    check_resamples(n_resamples)
+    level = checks.as_level(level)
+    n_resamples = checks.as_resamples(n_resamples)
     generator = read_generator(rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     clusters = _read_clusters(groups, sample_weight, problem, generator)
@@ -145,7 +147,7 @@ def estimated(name: str, error: Measure, problem: Problem, question: Question) -
         bias_corrected=interval.centre,
         low=max(interval.low - bound, 0.0),
         high=min(interval.high + bound, 1.0),
-        level=float(question.level),
+        level=question.level,
         n=problem.n,
         error_bound=bound,
         measure=name,
@@ -153,20 +155,15 @@ def estimated(name: str, error: Measure, problem: Problem, question: Question) -
     )
 
 
-def _read_name(measure: str | Callable[..., float]) -> str:
-    for name, function in _MEASURES.items():
-        if measure == name or measure is function:
+def named_measure(measure: Any, known: Mapping[str, Callable[..., float]]) -> str:
+    """Return the name of a measure that is given by its name or as the function itself."""
+    for name, function in known.items():
+        if measure is function or (isinstance(measure, str) and measure == name):
             return name
-    known = ", ".join(_MEASURES)
     given = getattr(measure, "__name__", measure)
-    raise CalibrantError(f"measure must be one of {known}, or its name; got {given!r}")
-
-
-def check_level(level: float) -> None:
-    """Refuse a level of confidence that is not between 0 and 1."""
-    checks.check_positive(level, "level")
-    if level >= 1:
-        raise CalibrantError(f"level must lie between 0 and 1; got {level!r}: 0.95 is 95%")
+    raise CalibrantError(
+        f"measure must be one of {', '.join(known)}, or its name; got {shown(given)}"
+    )
 
 
 def _read_clusters(

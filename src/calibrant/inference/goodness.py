@@ -24,7 +24,8 @@ __all__ = ["calibration_slope_test", "spiegelhalter_test"]
 
 # A chance that is smaller than any double is still not 0.
 _SMALLEST = sys.float_info.min
-_MAX_NEWTON_STEPS = 100
+# Halved so often, any step is 0.
+_MAX_NEWTON_STEPS, _MAX_HALVINGS = 100, 2200
 # Newton's method doubles the number of right digits: after a step of this size the fit is exact.
 _SMALL_STEP = 1e-8
 # How much of the log-likelihood its own rounding may hide.
@@ -164,9 +165,9 @@ def calibration_slope_test(
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     atoms = problem.atoms
-    x = _logits(atoms)
+    origin, x = _logits(atoms)
     statistic = _score_statistic(x, atoms)
-    fit = _Recalibration.of(x, atoms)
+    fit = _Recalibration.of(origin, x, atoms)
     return SlopeTestResult(
         intercept=fit.intercept,
         slope=fit.slope,
@@ -189,12 +190,13 @@ class _Recalibration:
     slope_error: float = math.nan
 
     @classmethod
-    def of(cls, x: FloatArray, atoms: Atoms) -> _Recalibration:
-        """Fit outcomes to logits x."""
+    def of(cls, origin: float, x: FloatArray, atoms: Atoms) -> _Recalibration:
+        """Fit outcomes to logits origin + x."""
         if not _outcomes_overlap(atoms):
             return cls()
         # Fitted in standard units of x, where the two coefficients hardly depend on each other.
         u, centre, scale = _standard_units(x, atoms.weight)
+        centre += origin
         try:
             fitted, information = _fit(u, atoms, np.array([centre, scale]))
             inverse = np.linalg.inv(information)
@@ -216,7 +218,8 @@ def _hard(problem: Problem) -> Problem:
     return problem
 
 
-def _logits(atoms: Atoms) -> FloatArray:
+def _logits(atoms: Atoms) -> tuple[float, FloatArray]:
+    """Return the logit of one prediction, and how far those of all of them are from it."""
     ends = (atoms.score == 0) | (atoms.score == 1)
     if ends.any():
         value = atoms.score[ends][0]
@@ -226,14 +229,21 @@ def _logits(atoms: Atoms) -> FloatArray:
             f"finite; got {value:g} ({rows} row{'s' if rows > 1 else ''} of 0 or 1): use "
             "cumulative_test, or say what these rows should count as"
         )
-    x = np.log(atoms.score) - np.log1p(-atoms.score)
-    # Predictions a rounding error apart may have the same logit.
-    if x[0] == x[-1]:
+    if len(atoms.score) == 1:
         raise CalibrantError(
             "the calibration slope needs two different predictions; every y_prob is "
             f"{atoms.score[0]:g}"
         )
-    return x
+    x = np.log(atoms.score) - np.log1p(-atoms.score)
+    middle = len(x) // 2
+    near = atoms.score[middle]
+    low, high = np.minimum(atoms.score, near), np.maximum(atoms.score, near)
+    # Logits of neighbouring predictions differ by less than logarithms are rounded by, so they are
+    # compared by their odds ratio; far from each other it may overflow.
+    with np.errstate(over="ignore"):
+        excess = (high - low) / low / (1 - high)
+    apart = np.copysign(np.log1p(excess), atoms.score - near)
+    return float(x[middle]), np.where(excess < 1, apart, x - x[middle])
 
 
 def _score_statistic(x: FloatArray, atoms: Atoms) -> float:
@@ -271,7 +281,10 @@ def _fit(x: FloatArray, atoms: Atoms, start: FloatArray) -> tuple[FloatArray, Fl
             return coefficients + step, information
         # The likelihood is concave, so some fraction of the step improves it, up to rounding.
         least = likelihood - _ROUNDING * abs(likelihood)
-        while (reached := _log_likelihood(x, atoms, coefficients + step)) < least:
+        for _ in range(_MAX_HALVINGS):
+            reached = _log_likelihood(x, atoms, coefficients + step)
+            if reached >= least:
+                break
             step = step / 2
         coefficients, likelihood = coefficients + step, reached
     raise np.linalg.LinAlgError("the likelihood has no maximum within reach")

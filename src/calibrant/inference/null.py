@@ -14,51 +14,126 @@ scores are not quite exchangeable, and what they give is approximate.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
 
-from calibrant.arrays import FloatArray
+from calibrant.arrays import AnyArray, FloatArray
+from calibrant.errors import CalibrantError
 from calibrant.measures.group_walk import GroupCells
 from calibrant.problem import Index, Problem
 
 # Numbers drawn at a time: a few arrays of this size stay in cache.
 _DRAWS = 1 << 16
+# Fewer tied rows than these are drawn one by one, which is faster than a binomial count.
+_FEW_TIED = 6
+# Whole numbers that a walk may add up without overflow.
+_MOST_WHOLE = 2.0**60
 # Simulated and observed statistics that are equal in exact arithmetic may differ by rounding;
 # within this many sigma they count as equal.
 _ROUNDING = 1e-9
+# About how long it takes to draw a number, in seconds: a uniform one, one that counts tied rows or
+# rows dealt to a group, and the place of a row that is shuffled; and how long all may take.
+_UNIFORM, _COUNT, _PLACE = 5e-9, 7e-8, 5e-8
+_MOST_SECONDS = 5.0
 
 Generator = np.random.Generator
 
 
 class Null(Protocol):
-    """A null hypothesis about the steps of a walk."""
+    """A null hypothesis about the steps of a walk.
+
+    A step is unit * (the sum of what is drawn for it) - expected: whole numbers are added up faster
+    than others.
+    """
+
+    @property
+    def starts(self) -> Index:
+        """The first number that is drawn for each step."""
 
     @property
     def size(self) -> int:
         """How many numbers one walk draws."""
 
-    def steps(self, n_walks: int, rng: Generator) -> Iterator[FloatArray]:
-        """Yield the steps of simulated walks, shape (n_walks, some of the steps), in order."""
+    @property
+    def seconds(self) -> float:
+        """About how long one walk takes."""
+
+    @property
+    def unit(self) -> float:
+        """What is to be multiplied with all that is drawn."""
+
+    @property
+    def expected(self) -> FloatArray:
+        """What is to be taken from each step."""
+
+    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
+        """Draw some of the numbers of whole steps, shape (n_walks, numbers)."""
 
 
 def simulate(null: Null, n_walks: int, rng: Generator) -> tuple[FloatArray, FloatArray]:
     """Return the highest and lowest point of each simulated walk, its start at 0 included."""
+    _check_time(null, n_walks)
     high, low = np.zeros(n_walks), np.zeros(n_walks)
     batch = max(1, _DRAWS // max(1, null.size))
+    expected, n_together, blocks = np.cumsum(null.expected), 0, list[Block]()
     for start in range(0, n_walks, batch):
         walks = slice(start, min(start + batch, n_walks))
-        position = np.zeros((walks.stop - walks.start, 1))
-        for steps in null.steps(len(position), rng):
-            steps[:, :1] += position
-            walked = np.cumsum(steps, axis=1, out=steps)
-            position = walked[:, -1:].copy()
+        if walks.stop - walks.start != n_together:
+            n_together = walks.stop - walks.start
+            blocks = list(_blocks(null.starts, null.size, n_together))
+        position: AnyArray | int = 0
+        for block in blocks:
+            drawn = null.draw(block.numbers, n_together, rng)
+            passed = np.cumsum(drawn, axis=1, dtype=_adding(drawn))
+            passed += position
+            position = passed[:, -1:]
+            passed = passed if block.ends is None else passed[:, block.ends]
+            walked = (passed if null.unit == 1 else passed * null.unit) - expected[block.steps]
             np.maximum(high[walks], walked.max(axis=1), out=high[walks])
             np.minimum(low[walks], walked.min(axis=1), out=low[walks])
     return high, low
+
+
+class Block(NamedTuple):
+    """Some steps of a walk.
+
+    Attributes
+    ----------
+    steps, numbers
+        Which steps, and which numbers are drawn for them.
+    ends
+        The last number of each step; None where each has one.
+    """
+
+    steps: slice
+    numbers: slice
+    ends: Index | None
+
+
+def _blocks(starts: Index, size: int, n_walks: int) -> Iterator[Block]:
+    """Cut a walk into blocks of whole steps."""
+    width = max(1, _DRAWS // n_walks)
+    cuts = np.searchsorted(starts, np.arange(0, size, width))
+    bounds = np.append(starts, size)
+    for first, last in pairwise(np.unique(np.append(cuts, len(starts))).tolist()):
+        numbers = slice(int(bounds[first]), int(bounds[last]))
+        is_single = numbers.stop - numbers.start == last - first
+        ends = None if is_single else bounds[first + 1 : last + 1] - bounds[first] - 1
+        yield Block(slice(first, last), numbers, ends)
+
+
+def _check_time(null: Null, n_walks: int) -> None:
+    most = int(_MOST_SECONDS / max(null.seconds, 1e-12))
+    if n_walks > most:
+        raise CalibrantError(
+            f"n_resamples must be at most {most} for so many rows; got {n_walks}: "
+            "method='asymptotic' needs none"
+        )
 
 
 def rank_p_value(simulated: FloatArray, observed: float, sigma: float) -> float:
@@ -71,50 +146,81 @@ def rank_p_value(simulated: FloatArray, observed: float, sigma: float) -> float:
 class CalibratedOutcomes:
     """Perfect calibration: y ~ Bernoulli(p) independently, given the scores and weights.
 
-    Rows of equal score and weight are drawn together as one binomial count, so that the cost
-    depends on the number of distinct rows.
+    Rows of equal score and weight are drawn together as one binomial count where they are many, so
+    that the cost depends on the number of distinct rows.
 
     Attributes
     ----------
-    p, w, rows
-        Score, weight and number of each kind of row, in order of score.
+    p, rows
+        Score and number of each kind of row, in order of score.
+    worth, unit
+        The weight of each kind of row, in whole units where that is possible, and the unit; None
+        and 1 where every row counts once.
     starts
         The first kind of each distinct score.
     """
 
     p: FloatArray
-    w: FloatArray
     rows: Index
+    worth: AnyArray | None
+    unit: float
     starts: Index
 
     @classmethod
     def of(cls, problem: Problem) -> CalibratedOutcomes:
         """Return the hypothesis that a problem is perfectly calibrated."""
         if not problem.is_weighted:
-            steps = problem.steps
-            kinds = np.arange(len(steps.score))
-            return cls(steps.score, np.ones(len(kinds)), steps.rows.astype(np.intp), kinds)
-        p, _, w = problem.columns()
-        order = np.lexsort((w, p))
-        p, w = p[order], w[order]
-        new_score = np.diff(p, prepend=-1.0) > 0
-        kinds = np.flatnonzero(new_score | (np.diff(w, prepend=0.0) != 0))
-        starts = np.flatnonzero(new_score[kinds])
-        return cls(p[kinds], w[kinds], np.diff(kinds, append=len(p)), starts)
+            p, rows = problem.steps.score, problem.steps.rows.astype(np.intp)
+            worth, unit, starts = None, 1.0, np.arange(len(p))
+        else:
+            p, _, w = problem.columns()
+            order = np.lexsort((w, p))
+            p, w = p[order], w[order]
+            new_score = np.diff(p, prepend=-1.0) > 0
+            kinds = np.flatnonzero(new_score | (np.diff(w, prepend=0.0) != 0))
+            starts = np.flatnonzero(new_score[kinds])
+            rows = np.diff(kinds, append=len(p))
+            p, (worth, unit) = p[kinds], _in_units(p[kinds], w[kinds], rows)
+        # A few rows of one kind are drawn one by one.
+        times = np.where(rows < _FEW_TIED, rows, 1)
+        starts = (np.cumsum(times) - times)[starts]
+        worth = None if worth is None else np.repeat(worth, times)
+        return cls(np.repeat(p, times), np.repeat(rows // times, times), worth, unit, starts)
 
     @property
     def size(self) -> int:
         """How many numbers one walk draws."""
         return len(self.p)
 
-    def steps(self, n_walks: int, rng: Generator) -> Iterator[FloatArray]:
-        """Yield w (outcomes - expected outcomes), summed over each distinct score."""
-        for kinds, starts in _blocks(self.starts, self.size, n_walks):
-            p, w, rows = self.p[kinds], self.w[kinds], self.rows[kinds]
-            outcomes = _binomial(rows, p, n_walks, rng)
-            outcomes -= rows * p
-            outcomes *= w
-            yield _sum_within(outcomes, starts)
+    @property
+    def seconds(self) -> float:
+        """About how long one walk takes."""
+        n_single = np.count_nonzero(self.rows == 1)
+        return _UNIFORM * n_single + _COUNT * (self.size - n_single)
+
+    @property
+    def expected(self) -> FloatArray:
+        """The expected outcomes of each distinct score."""
+        each = self.rows * self.p if self.worth is None else self.rows * self.p * self.worth
+        return np.asarray(np.add.reduceat(each, self.starts) * self.unit)
+
+    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
+        """Draw outcomes, in units of weight."""
+        outcomes = _binomial(self.rows[which], self.p[which], n_walks, rng)
+        return outcomes if self.worth is None else outcomes * self.worth[which]
+
+
+def _in_units(p: FloatArray, w: FloatArray, rows: Index) -> tuple[AnyArray, float]:
+    """Return weights in whole units, and the unit; in units of 1 where those would be too coarse.
+
+    Predictions of 0 and 1 leave nothing to chance, whatever their weight.
+    """
+    w = np.where((p > 0) & (p < 1), w, 0.0)
+    unit = float(w @ rows) / _MOST_WHOLE
+    sigma = math.sqrt(float((w * w * rows) @ (p * (1 - p))))
+    if not unit * len(w) < 0.1 * _ROUNDING * sigma:
+        return w, 1.0
+    return np.rint(w / unit).astype(np.int64), unit
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,17 +245,32 @@ class DealtCounts:
         counts = (cells.rows, cells.sums(cells.y), cells.sums(cells.member))
         return cls(*(count[open_cells].astype(np.intp) for count in counts))
 
+    unit = 1.0
+
     @property
     def size(self) -> int:
         """How many numbers one walk draws."""
         return len(self.rows)
 
-    def steps(self, n_walks: int, rng: Generator) -> Iterator[FloatArray]:
-        """Yield the group's outcomes minus their expected number, cell by cell."""
-        for cells, _ in _blocks(np.arange(self.size), self.size, n_walks):
-            rows, ones, group = self.rows[cells], self.ones[cells], self.group[cells]
-            drawn = rng.hypergeometric(ones, rows - ones, group, (n_walks, len(rows)))
-            yield drawn - ones * (group / rows)
+    @property
+    def seconds(self) -> float:
+        """About how long one walk takes."""
+        return _COUNT * self.size
+
+    @property
+    def expected(self) -> FloatArray:
+        """The expected number of the group's outcomes in each cell."""
+        return self.ones * (self.group / self.rows)
+
+    @property
+    def starts(self) -> Index:
+        """The first number that is drawn for each step."""
+        return np.arange(self.size)
+
+    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
+        """Draw the group's outcomes, cell by cell."""
+        rows, ones, group = self.rows[which], self.ones[which], self.group[which]
+        return rng.hypergeometric(ones, rows - ones, group, (n_walks, len(rows)))
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,19 +298,30 @@ class DealtResiduals:
         starts = np.concatenate(([0], np.cumsum(rows[open_cells])[:-1]))
         return cls(cells.residual[kept], cells.contrast[kept], starts)
 
+    unit = 1.0
+
     @property
     def size(self) -> int:
         """How many numbers one walk draws."""
         return len(self.residual)
 
-    def steps(self, n_walks: int, rng: Generator) -> Iterator[FloatArray]:
-        """Yield the contrast of shuffled residuals, summed over each cell."""
-        for rows, starts in _blocks(self.starts, self.size, n_walks):
-            residual = self.residual[rows]
-            cell = np.repeat(np.arange(len(starts)), np.diff(starts, append=len(residual)))
-            # Sorting cell + uniform shuffles the rows within every cell at once.
-            order = np.argsort(rng.random((n_walks, len(residual))) + cell, axis=1)
-            yield _sum_within(residual[order] * self.contrast[rows], starts)
+    @property
+    def seconds(self) -> float:
+        """About how long one walk takes."""
+        return _PLACE * self.size
+
+    @property
+    def expected(self) -> FloatArray:
+        """Return 0: contrasts sum to it."""
+        return np.zeros(len(self.starts))
+
+    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
+        """Draw contrasts of shuffled residuals."""
+        residual = self.residual[which]
+        cell = np.searchsorted(self.starts, np.arange(which.start, which.stop), side="right")
+        # Sorting cell + uniform shuffles the rows within every cell at once.
+        order = np.argsort(rng.random((n_walks, len(residual))) + (cell - cell[0]), axis=1)
+        return residual[order] * self.contrast[which]
 
 
 def dealt_out(cells: GroupCells) -> Null:
@@ -198,28 +330,19 @@ def dealt_out(cells: GroupCells) -> Null:
     return DealtCounts.of(cells) if counts_suffice else DealtResiduals.of(cells)
 
 
-def _binomial(rows: Index, p: FloatArray, n_walks: int, rng: Generator) -> FloatArray:
+def _binomial(rows: Index, p: FloatArray, n_walks: int, rng: Generator) -> AnyArray:
     """Draw binomial counts; a single row, by far the most common, costs one uniform number."""
-    single = rows == 1
-    if single.all():
-        return (rng.random((n_walks, len(p))) < p).astype(np.float64)
-    outcomes = np.empty((n_walks, len(p)))
-    outcomes[:, single] = rng.random((n_walks, np.count_nonzero(single))) < p[single]
-    many = ~single
-    outcomes[:, many] = rng.binomial(rows[many], p[many], (n_walks, np.count_nonzero(many)))
-    return outcomes
+    outcomes = rng.random((n_walks, len(p))) < p
+    (many,) = np.nonzero(rows > 1)
+    if not len(many):
+        return outcomes
+    # A kind at a time: what a binomial law needs is worked out once for all its draws.
+    counts = rng.binomial(rows[many, None], p[many, None], (len(many), n_walks))
+    whole = outcomes.astype(np.int64)
+    whole[:, many] = counts.T
+    return whole
 
 
-def _blocks(starts: Index, size: int, n_walks: int) -> Iterator[tuple[slice, Index]]:
-    """Cut columns into blocks of whole steps; yield each with its own starts."""
-    width = max(1, _DRAWS // n_walks)
-    cuts = np.searchsorted(starts, np.arange(0, size, width))
-    ends = np.append(starts, size)
-    for first, last in pairwise(np.unique(np.append(cuts, len(starts)))):
-        yield slice(ends[first], ends[last]), starts[first:last] - starts[first]
-
-
-def _sum_within(values: FloatArray, starts: Index) -> FloatArray:
-    if len(starts) == values.shape[1]:
-        return values
-    return np.asarray(np.add.reduceat(values, starts, axis=1))
+def _adding(values: AnyArray) -> type[np.float64 | np.int64]:
+    """Return what values are added up as: truth values are counted."""
+    return np.float64 if values.dtype.kind == "f" else np.int64

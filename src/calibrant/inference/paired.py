@@ -136,14 +136,14 @@ class NoisyError:
 
 
 def drawn_together(
-    views: Sequence[View], n_draws: int, rng: Generator, *, clustered: bool
+    views: Sequence[View], n_draws: int, rng: Generator, *, clustered: bool, needed: int = 0
 ) -> list[NoisyError]:
-    """Draw the noise of several models on the same rows.
+    """Draw the noise of several models on the same rows, however many cells `needed` times.
 
     The cells of each view know how the same clusters (or single rows) move them.
     """
     affordable = _NUMBERS // max(len(view.cells.weight) for view in views)
-    n_draws = min(n_draws, max(affordable, _FEWEST_DRAWS))
+    n_draws = min(n_draws, max(affordable, _FEWEST_DRAWS, needed))
     seed = int(rng.integers(1 << 62))
     models = []
     for view in views:

@@ -57,8 +57,8 @@ def ece(
     y_prob
         Predicted probabilities, shape (n,), (n, 1), (n, 2) or (n, C).
     n_bins
-        A number; "sqrt", floor(sqrt(n)); "sweep", the largest number up to n whose bin means do
-        not decrease; "cv", the number with the least leave-one-out squared loss.
+        A number up to a million; "sqrt", floor(sqrt(n)); "sweep", the largest number up to n whose
+        bin means do not decrease; "cv", the number with the lowest leave-one-out squared loss.
     strategy
         "uniform" bins, "quantile" bins of nearly equal weight, or edges increasing from 0 to 1
         (then `n_bins` has no say).
@@ -75,7 +75,7 @@ def ece(
         Subtract the expected effect of sampling noise: from squared gaps (l2, Kumar et al. 2019)
         or from absolute ones (l1, folded normal). The result never falls below 0.
     sample_weight
-        Non-negative weights; a row of weight 0 counts for nothing.
+        Non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
     multiclass
         How several columns become one number. "confidence" (what None means for more than two
         columns): is the predicted class right as often as its probability says? "classwise": the

@@ -20,7 +20,7 @@ from calibrant.binning import (
     Side,
     Uniform,
 )
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.norms import Norm
 from calibrant.problem import Problem
 
@@ -63,10 +63,10 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
 
 def _read_count(n_bins: BinCount) -> int | CountRule:
     if not isinstance(n_bins, str):
-        return checks.as_count(n_bins, "n_bins")
+        return checks.as_bins(n_bins)
     if n_bins not in _COUNT_RULES:
         raise CalibrantError(
-            f"n_bins must be a whole number, 'sqrt', 'sweep' or 'cv'; got {n_bins!r}"
+            f"n_bins must be a whole number, 'sqrt', 'sweep' or 'cv'; got {shown(n_bins)}"
         )
     return _COUNT_RULES[n_bins]
 
@@ -85,6 +85,7 @@ def read_binned_error(
     checks.check_choice(assignment, "assignment", ("hard", "convex"))
     checks.check_choice(norm, "norm", ("l1", "l2", "max"))
     checks.check_choice(weighting, "weighting", ("mass", "width"))
+    debias = checks.as_flag(debias, "debias")
     if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
         raise CalibrantError(
             "debias knows norm 'l1' and 'l2' with weighting='mass' and assignment='hard'; "

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from calibrant import checks
 from calibrant.measures.walk import Statistic, calibration_walk, decisive_walk, known_sigma
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
@@ -48,6 +49,11 @@ class CumulativeError:
         return float(
             (walk.reach(self.statistic) + reach) / least - walk.reach(self.statistic) / sigma
         )
+
+
+def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> CumulativeError:
+    """Parse the options of a call."""
+    return CumulativeError(statistic, checks.as_flag(normalize, "normalize"))
 
 
 def ecce_mad(
@@ -98,7 +104,7 @@ def ecce_mad(
     >>> ecce_mad([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75], normalize=True)
     0.5393
     """
-    error = CumulativeError(Statistic.MAX, normalize)
+    error = read_cumulative_error(Statistic.MAX, normalize=normalize)
     return reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label).measure(
         error
     )
@@ -144,7 +150,7 @@ def ecce_r(
     >>> ecce_r([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75])
     0.21875
     """
-    error = CumulativeError(Statistic.RANGE, normalize)
+    error = read_cumulative_error(Statistic.RANGE, normalize=normalize)
     return reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label).measure(
         error
     )

@@ -35,7 +35,7 @@ def density_ece(
     y_true, y_prob
         As in :func:`calibrant.ece`; soft labels are taken as they are.
     bandwidth
-        "silverman", 0.9 min(sd, IQR / 1.34) n^(-1/5) on all scores, or a number.
+        "silverman", 0.9 min(sd, IQR / 1.34) n^(-1/5) on all scores, or a number up to 1e6.
     kernel
         "gaussian", or "triweight", which the authors' code uses: zero beyond one bandwidth.
     bounds
@@ -57,9 +57,10 @@ def density_ece(
     -----
     With the Gaussian kernel it is the visual area of the smooth reliability diagram (Błasiok and
     Nakkiran 2023, Appendix A) at this bandwidth. O(n log n) for Silverman's rule, which needs
-    quartiles, and O(n + 1/bandwidth) for a number. Where the IQR is 0, Silverman's rule takes the
-    standard deviation alone; scores that do not vary at all get a bandwidth of 0.01, and none is
-    taken finer than can be resolved: 8e-6, or 1e-3 for the triweight.
+    quartiles, and O(n + 1/bandwidth) for a number, or O(n log n) for a small one. Where the IQR is
+    0, Silverman's rule takes the standard deviation alone; scores that do not vary at all get a
+    bandwidth of 0.01, and it gives none below 8e-6, or 1e-3 for the triweight. A number may be
+    smaller as long as there are no more than 7000 distinct scores, or 300 for the triweight.
 
     References
     ----------
@@ -71,7 +72,7 @@ def density_ece(
     0.25
     """
     error = read_density_error(bandwidth=bandwidth, kernel=kernel, bounds=bounds)
-    if multiclass == "canonical":
+    if isinstance(multiclass, str) and multiclass == "canonical":
         if kernel != "gaussian" or bounds is not None or pos_label is not None:
             raise CalibrantError(
                 "multiclass='canonical' has a kernel and a domain of its own: leave out kernel, "

@@ -18,8 +18,17 @@ import numpy.typing as npt
 
 from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.kernels import GAUSSIAN, KERNELS, Kernel
+from calibrant.lines import (
+    FEW_SCALES,
+    MOST_SCALES,
+    Axis,
+    Interval,
+    Span,
+    finest_packed,
+    packed_interval,
+)
 from calibrant.measures.spreads import spreads
 from calibrant.problem import Problem
 
@@ -40,13 +49,17 @@ class Densities:
     Attributes
     ----------
     t
-        The grid, uniform over the domain.
+        The grid, uniform over `axis`.
     weight, true
         f and g of the module's docstring.
     nil
         Where there are too few scores to speak of: less than a thousandth of one row.
     bandwidth
         The scale of the kernel.
+    axis
+        The interval that holds the scores: all of the domain, or what the kernel reaches of it.
+    domain
+        The bounds of the scores.
     """
 
     t: FloatArray
@@ -54,12 +67,14 @@ class Densities:
     true: FloatArray
     nil: npt.NDArray[np.bool_]
     bandwidth: float
+    axis: Axis
+    domain: tuple[float, float]
 
     @property
     def error(self) -> float:
         """The integral of abs(g - t f)."""
         residual = self.true - self.t * self.weight
-        return float(absolute.mean(residual)) * float(self.t[-1] - self.t[0])
+        return float(absolute.mean(residual)) * self.axis.length
 
 
 @dataclass(frozen=True)
@@ -112,39 +127,56 @@ def read_density_error(
     bounds: tuple[float, float] | None = None,
 ) -> DensityError:
     """Turn the words of a call into an error."""
-    check_bandwidth(bandwidth)
     checks.check_choice(kernel, "kernel", KERNELS)
-    return DensityError(bandwidth, KERNELS[kernel], None if bounds is None else _pair(bounds))
+    pair = None if bounds is None else _checked_bounds(bounds)
+    return DensityError(read_bandwidth(bandwidth), KERNELS[kernel], pair)
 
 
 def densities(
     problem: Problem, bandwidth: float, kernel: Kernel, low: float, high: float
 ) -> Densities:
     """Smooth a problem's scores and outcomes on [low, high]."""
-    length = high - low
-    scale = bandwidth / length
-    fine = scale / kernel.roughness
-    least = _finest(problem, kernel, length)
+    interval = _interval(problem, bandwidth, kernel, Span(low, high))
+    axis, a = interval.axis, interval.coefficients
+    scale = bandwidth / axis.length
+    n_points = max(cosine.grid_points(scale, a.shape[-1] - 1), _LEAST_POINTS)
+    b = cosine.filtered(a, scale, kernel.multiplier) / (problem.weight * axis.length)
+    weight, true = cosine.values(b, n_points)
+    t = axis.positions(np.arange(n_points + 1) / n_points)
+    nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)
+    return Densities(t, weight, true, nil, bandwidth, axis, (low, high))
+
+
+def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) -> Interval:
+    """Return the weights and outcomes of rows, ready to be smoothed by a kernel."""
+    fine = bandwidth / kernel.roughness
+    if not problem.is_exact:
+        _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
+        return Interval(domain, problem.spectrum(fine, "weight", "true"))
+    if domain.length > min(FEW_SCALES * bandwidth, MOST_SCALES * fine):
+        u, walls = problem.atoms.score, (domain.low, domain.high)
+        _check_inside(u, *walls)
+        least = finest_packed(u, fine, kernel.reach * kernel.roughness, walls)
+        _check_resolved(bandwidth, least * kernel.roughness)
+        values = [problem.atoms.weight, problem.atoms.true]
+        return packed_interval(u, values, fine, kernel.reach * bandwidth, walls)
+    if domain == Span(0.0, 1.0):
+        return Interval(domain, problem.spectrum(fine, "weight", "true"))
+    p, y, w = problem.columns()
+    _check_inside(p, domain.low, domain.high)
+    place = np.clip(domain.fractions(p), 0.0, 1.0)
+    return Interval(domain, cosine.spectrum(place, [w, w * y], fine / domain.length))
+
+
+def _check_resolved(bandwidth: float, least: float) -> None:
     if bandwidth < least:
         raise CalibrantError(f"bandwidth must be at least {least:.2g}; got {bandwidth!r}")
-    if (low, high) == (0.0, 1.0):
-        a = problem.spectrum(fine, "weight", "true")
-    else:
-        p, y, w = problem.columns()
-        _check_inside(p, low, high)
-        a = cosine.spectrum(np.clip((p - low) / length, 0.0, 1.0), [w, w * y], fine)
-    n_points = max(cosine.grid_points(scale, a.shape[-1] - 1), _LEAST_POINTS)
-    b = cosine.filtered(a, scale, kernel.multiplier) / (problem.weight * length)
-    weight, true = cosine.values(b, n_points)
-    t = low + length * np.arange(n_points + 1) / n_points
-    nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)
-    return Densities(t, weight, true, nil, bandwidth)
 
 
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
-    """Return the least bandwidth that can be resolved."""
+    """Return the least bandwidth that can be resolved, wherever scores are."""
     if problem.is_exact:
-        return cosine.FINEST_SCALE * kernel.roughness * length
+        return kernel.roughness * length / MOST_SCALES
     # A sketch has as many modes as cells, and a Gaussian of unit scale needs 2.8 of them.
     return max(problem.finest_scale, 3 * kernel.roughness * problem.cell_width)
 
@@ -156,15 +188,15 @@ def _lowest(problem: Problem) -> float:
     return min(problem.lowest, float(problem.columns()[0].min()))
 
 
-def check_bandwidth(bandwidth: Bandwidth) -> None:
-    """Refuse a bandwidth that is neither a rule nor a positive number."""
-    if isinstance(bandwidth, str):
-        if bandwidth != "silverman":
-            raise CalibrantError(
-                f"bandwidth must be 'silverman' or a positive number; got {bandwidth!r}"
-            )
-    else:
-        checks.check_positive(bandwidth, "bandwidth")
+def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
+    """Return a bandwidth that is a rule or a positive number."""
+    if not isinstance(bandwidth, str):
+        return checks.as_bandwidth(bandwidth)
+    if bandwidth != "silverman":
+        raise CalibrantError(
+            f"bandwidth must be 'silverman' or a positive number; got {shown(bandwidth)}"
+        )
+    return bandwidth
 
 
 def silverman(problem: Problem) -> float:
@@ -186,19 +218,18 @@ def _spreads(problem: Problem) -> tuple[float, float]:
     return deviation, between_quartiles / 1.34
 
 
+def _checked_bounds(bounds: Any) -> tuple[float, float]:
+    low, high = checks.as_pair(bounds)
+    if math.isnan(low) or math.isnan(high):
+        raise CalibrantError(f"bounds must be two numbers; got {shown(bounds)}")
+    if not 0 <= low < high <= 1:
+        raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
+    return low, high
+
+
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
     if p.min() < low or p.max() > high:
         wrong = float(p.min() if p.min() < low else p.max())
         raise CalibrantError(
             f"bounds must enclose every score; got ({low:g}, {high:g}) and {wrong:g}"
         )
-
-
-def _pair(bounds: Any) -> tuple[float, float]:
-    try:
-        low, high = (float(bound) for bound in bounds)
-    except (TypeError, ValueError):
-        raise CalibrantError(f"bounds must be two numbers; got {bounds!r}") from None
-    if isinstance(bounds, str) or not 0 <= low < high <= 1:
-        raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
-    return low, high

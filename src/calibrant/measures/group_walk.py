@@ -25,6 +25,7 @@ from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.measures.walk import Walk
 from calibrant.problem import Index, Problem
+from calibrant.reading import one_column
 from calibrant.sample import Sample
 
 Mask = npt.NDArray[np.bool_]
@@ -143,15 +144,17 @@ def group_alone(problem: Problem, member: Mask) -> Sample:
 
 def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
     """Read which rows belong to a group, leaving out those that carry no weight."""
-    member = as_array(group, "group")
-    n = problem.n if sample_weight is None else len(as_array(sample_weight, "sample_weight"))
-    if member.shape != (n,):
+    member, w = as_array(group, "group"), None
+    if sample_weight is not None:
+        w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
+    n = problem.n if w is None else len(w)
+    if member.shape not in ((n,), (n, 1)):
         raise CalibrantError(
             f"group must have shape ({n},), true or false for each row; got {member.shape}"
         )
-    member = _true_or_false(member)
-    if sample_weight is not None:
-        member = member[as_array(sample_weight, "sample_weight") != 0]
+    member = _true_or_false(one_column(member, "group"))
+    if w is not None:
+        member = member[w != 0]
     if not member.any():
         raise CalibrantError("group must select a row that carries weight; it selects none")
     return member

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from calibrant import checks
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned_error import read_binned_error
-from calibrant.measures.cumulative import CumulativeError
+from calibrant.measures.cumulative import read_cumulative_error
 from calibrant.measures.density_error import read_density_error
 from calibrant.measures.logit import read_logit_smoothed_error
 from calibrant.measures.scores import BrierScore
@@ -33,15 +33,11 @@ class Measure(Protocol):
         """Bound the distance from the measure of the rows themselves."""
 
 
-def _cumulative(statistic: Statistic, *, normalize: bool = False) -> CumulativeError:
-    return CumulativeError(statistic, normalize)
-
-
 _READERS: dict[str, Callable[..., Measure]] = {
     "smooth_ece": read_smooth_error,
     "ece": read_binned_error,
-    "ecce_mad": partial(_cumulative, Statistic.MAX),
-    "ecce_r": partial(_cumulative, Statistic.RANGE),
+    "ecce_mad": partial(read_cumulative_error, Statistic.MAX),
+    "ecce_r": partial(read_cumulative_error, Statistic.RANGE),
     "logit_smoothed_ece": read_logit_smoothed_error,
     "density_ece": read_density_error,
     "brier_score": BrierScore,
@@ -52,11 +48,7 @@ def read_measure(name: str, options: dict[str, Any]) -> Measure:
     """Return the measure of this name with these options, given as to the function itself."""
     checks.check_choice(name, "measure", _READERS)
     reader = _READERS[name]
-    known = signature(reader).parameters
-    for option in options:
-        if option not in known:
-            choices = ", ".join(known) or "none"
-            raise CalibrantError(f"{name} has no option {option!r}; it has: {choices}")
+    checks.check_options(options, signature(reader).parameters, name)
     return reader(**options)
 
 

@@ -45,7 +45,7 @@ def smooth_ece(
     y_true, y_prob
         As in :func:`calibrant.ece`; soft labels are taken as they are.
     bandwidth
-        A scale s at which to give smECE_s; None finds the fixed point.
+        A scale s, up to 1e6, at which to give smECE_s; None finds the fixed point.
     scale
         "probability"; "logit", or any strictly increasing function f of the scores, smooths in
         u = f(p) on the whole line, with a plain Gaussian. Where f is infinite, at 0 and 1, rows
@@ -61,9 +61,10 @@ def smooth_ece(
     Notes
     -----
     Between abs(mean(y - p)) and mean(abs(y - p)). One pass over the rows, then work that depends
-    on the bandwidth only. A fixed point below 8e-6 is resolved exactly where scores are far
-    enough apart, and is otherwise given as smECE at that scale; on other scales, where the limit
-    is 8e-6 times the range of f(p), it is refused.
+    on the bandwidth only, and from 1/4096 down on the number of distinct scores at most. Up to 7000
+    distinct scores any bandwidth is resolved. With more a fixed point below 8e-6 may be out of
+    reach, and is then given as smECE at the finest scale that is not; on other scales, where the
+    limit is 8e-6 times the range of f(p), it is refused.
 
     References
     ----------

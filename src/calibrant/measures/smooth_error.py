@@ -6,17 +6,27 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
+import numpy.typing as npt
 
 from calibrant import checks, cosine
 from calibrant.absolute import even_mean, rough_even_mean
 from calibrant.arrays import FloatArray
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError, SketchError
+from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.fixed_point import NEAR, fixed_point
-from calibrant.lines import TAILS, Line, line_of_rows
+from calibrant.lines import (
+    FEW_SCALES,
+    NO_WALLS,
+    TAILS,
+    Line,
+    Walls,
+    clusters,
+    finest_packed,
+    packed_interval,
+)
 from calibrant.logits import logit
 from calibrant.problem import Problem
 
@@ -25,91 +35,113 @@ Increasing = Callable[[FloatArray], FloatArray]
 
 # Calibrated predictions have smECE near 0.3 n^(-1/3): the first search goes a little below.
 _NOISE_SCALE = 0.25
-_REFINEMENT = 4.0
 # So many rows that it pays to see in a part of them which scale to resolve.
 _MANY = 1 << 19
+# Below these scales rows are sorted and gaps between them are left out.
+_COARSE = 1 / FEW_SCALES
+# A curve at a smaller bandwidth is the same to the eye.
+_LEAST_OF_CURVES = 1e-3
+# Scales so near to each other that one set of coefficients serves both.
+_NEARBY = 1.5
+# What rounding may leave of errors that cancel, in units of their sum.
+_ROUNDING = 1e-17
+_TINY = float(np.finfo(np.float64).tiny)
+
+
+@dataclass(frozen=True, eq=False)
+class Smoothable:
+    """Residuals ready to be smoothed at some scales.
+
+    Attributes
+    ----------
+    a, length
+        Cosine coefficients of the measure over an interval, and its length.
+    constant
+        The error of rows apart from it, which these scales do not change.
+    """
+
+    a: FloatArray
+    length: float = 1.0
+    constant: float = 0.0
+
+    def norm(self, scale: float, mean: cosine.AbsMean = even_mean) -> tuple[float, float]:
+        """Return smECE at a scale and its derivative."""
+        integral, slope = cosine.abs_integral(self.a, scale / self.length, mean)
+        return self.constant + float(integral), float(slope) / self.length
+
+    def guess(self, noise: float) -> float:
+        """Return about where smECE equals its scale, given what noise usually makes it.
+
+        smECE is at least the mean residual a_0, and usually not far below the root mean square of
+        what is left when that, and noise, are smoothed away.
+        """
+        seen = abs(float(self.a[0])) + self.constant + noise
+        return self.constant + 0.8 * cosine.root_mean_square(self.a, seen / self.length)
+
+    def fixed_point(self, lowest: float, guess: float) -> float | None:
+        """Return the scale at which smECE equals itself unless it lies below `lowest`."""
+        if not passes.is_loaded():
+            # Rough looks, as fast as compiled ones, say where to look, and decide nothing.
+            rough = partial(self.norm, mean=rough_even_mean)
+            guess = fixed_point(rough, lowest, guess, NEAR) or lowest
+        return fixed_point(self.norm, lowest, guess)
 
 
 @dataclass(frozen=True)
 class Residuals:
-    """The residual measure (1/W) sum w (y - p) delta on an interval.
+    """The residual measure (1/W) sum w (y - p) delta on an interval or on the line.
 
     Attributes
     ----------
-    spectrum
-        Takes a scale in units of the interval and returns cosine coefficients for it.
-    places
-        Gives the distinct places that hold rows, in order, and the measure of each; None where
-        they are not known.
+    above
+        Makes the measure ready for all scales from one on up to 1; None where that is too long.
+    between
+        Makes the measure ready for scales between two that are near to each other.
+    finest
+        Takes a scale and returns the least from there on that can be resolved.
+    most
+        Gives the most that smECE can be: what it would be if nothing were smoothed.
     n
         The number of rows.
-    finest
-        The least scale that `spectrum` resolves.
-    length
-        The length of the interval.
-    beyond
-        The error of rows at infinity, which no noise can move: abs(sum w r) / W at either end.
     part
         Gives the measure of some of very many rows.
+    on_line
+        Whether scales are those of a function of the scores, of which none need be fine enough.
     """
 
-    spectrum: Callable[[float], FloatArray]
-    places: Callable[[], tuple[FloatArray, FloatArray]] | None
+    above: Callable[[float], Smoothable | None]
+    between: Callable[[float, float], Smoothable]
+    finest: Callable[[float], float]
+    most: Callable[[], float]
     n: int
-    finest: float
-    length: float = 1.0
-    beyond: float = 0.0
     part: Callable[[], Residuals] | None = None
+    on_line: bool = False
 
     def error(self, bandwidth: float) -> float:
         """Return smECE at a given scale."""
-        if bandwidth >= self.finest:
-            return self._norm(self.spectrum(bandwidth / self.length), bandwidth)[0]
-        if self.places is not None and _are_apart(self.places()[0], bandwidth):
-            return self._unsmoothed()
-        raise CalibrantError(
-            f"bandwidth must be at least {self.finest:.2g} for scores this close together; "
-            f"got {bandwidth!r}"
-        )
+        least = self.finest(bandwidth)
+        if bandwidth < least:
+            raise CalibrantError(
+                f"bandwidth must be at least {least:.2g} for scores this close together; "
+                f"got {bandwidth!r}"
+            )
+        return self._at(bandwidth)
 
     def fixed_point(self) -> float:
         """Return the scale at which smECE equals itself.
 
-        Below the finest scale that can be resolved the answer is exact if scores are far apart,
-        and otherwise smECE at that scale, which is less than the scale itself.
+        Where that is too fine to be resolved it is smECE at the finest scale that is, which is less
+        than the scale itself.
         """
-        if self.finest > 1:
-            raise CalibrantError(self._too_wide())
-        lowest = max(_usual_noise(self.n), self.finest)
+        lowest = self.finest(_usual_noise(self.n))
         found = self._above_what_a_part_shows(lowest)
-        if found is None:
-            found = self._above(lowest)
-        while found is None:
-            # smECE is at most what it would be if nothing were smoothed into anything else, and
-            # is exactly that if nothing is at that very scale.
-            most = self._unsmoothed()
-            if self.places is not None and _are_apart(self.places()[0], most):
-                return most
-            if lowest == self.finest:
-                if self.places is not None and self.length > 1:
-                    raise CalibrantError(self._too_wide())
-                return self.error(self.finest)
-            lowest = max(min(lowest, most) / _REFINEMENT, self.finest)
-            found = self._above(lowest)
-        return found
-
-    def _above(self, lowest: float) -> float | None:
-        """Return the fixed point unless it lies below a scale."""
-        a = self.spectrum(lowest / self.length)
-        # smECE is at least the mean residual a_0, and usually not far below the root mean square of
-        # what is left when that, and noise, are smoothed away.
-        seen = abs(float(a[0])) + self.beyond + _usual_noise(self.n)
-        guess = self.beyond + 0.8 * cosine.root_mean_square(a, seen / self.length)
-        if not passes.is_loaded():
-            # Rough looks, as fast as compiled ones, say where to look, and decide nothing.
-            rough = partial(self._norm, a, mean=rough_even_mean)
-            guess = fixed_point(rough, lowest, guess, NEAR) or lowest
-        return fixed_point(partial(self._norm, a), lowest, guess)
+        if found is not None:
+            return found
+        smoothable = self.above(lowest)
+        if smoothable is None:
+            return self._below(1.0)
+        found = smoothable.fixed_point(lowest, smoothable.guess(_usual_noise(self.n)))
+        return self._below(lowest) if found is None else found
 
     def _above_what_a_part_shows(self, lowest: float) -> float | None:
         """Return the fixed point if it is where a part of the rows has it, far above `lowest`."""
@@ -118,69 +150,148 @@ class Residuals:
         part = self.part()
         # Fewer rows are noisier: without their noise, smECE is not much less.
         seen = part.fixed_point() - 2 * _usual_noise(part.n)
-        return self._above(seen) if seen > lowest else None
+        smoothable = self.above(seen) if seen > lowest else None
+        if smoothable is None:
+            return None
+        return smoothable.fixed_point(seen, smoothable.guess(_usual_noise(self.n)))
 
-    def _norm(
-        self, a: FloatArray, bandwidth: float, mean: cosine.AbsMean = even_mean
-    ) -> tuple[float, float]:
-        """Return smECE at a scale and its derivative."""
-        integral, slope = cosine.abs_integral(a, bandwidth / self.length, mean)
-        return self.beyond + float(integral), float(slope) / self.length
+    def _below(self, scale: float) -> float:
+        """Return the fixed point if it lies below a scale.
 
-    def _unsmoothed(self) -> float:
-        """Return the most that smECE can be."""
-        if self.places is None:
-            return 1.0
-        return self.beyond + float(np.abs(self.places()[1]).sum())
+        As smECE falls when the scale grows, the fixed point lies between any scale and the smECE
+        there.
+        """
+        most = self.most()
+        if most == 0:
+            return 0.0
+        low, high = max(_ROUNDING * most, _TINY), min(most, scale)
+        s, limit = self.finest(high), math.nextafter(high, math.inf)
+        while s < limit:
+            value = self._at(s)
+            low, high = max(low, min(s, value)), min(high, max(s, value))
+            if high <= _NEARBY * low:
+                return self.between(low, high).fixed_point(low, s) or low
+            s, limit = self.finest(math.sqrt(low * high)), high
+        if self.on_line:
+            raise CalibrantError(
+                f"scale must not spread scores so far: nothing finer than {s:.2g} can be resolved, "
+                "and smECE is"
+            )
+        return self._at(s)
 
-    def _too_wide(self) -> str:
-        return (
-            f"scale must not spread scores so far: over a range of {self.length:.4g} nothing finer "
-            f"than {self.finest:.2g} can be resolved, and smECE is"
-        )
+    def _at(self, scale: float) -> float:
+        return self.between(scale, scale).norm(scale)[0]
 
 
 def residuals(problem: Problem) -> Residuals:
     """Return the residuals on [0, 1], reflected at both ends."""
+
+    def whole(fine: float, coarse: float = 1.0) -> Smoothable:
+        return Smoothable(problem.spectrum(fine, "residual")[0] / problem.weight)
+
+    if not problem.is_exact:
+        finest = partial(max, problem.finest_scale)
+        return Residuals(whole, whole, finest, lambda: 1.0, problem.n)
+
+    def places() -> Places:
+        return Places(problem.atoms.score, problem.atoms.residual / problem.weight, (0.0, 1.0))
+
+    def between(fine: float, coarse: float) -> Smoothable:
+        return whole(fine) if fine >= _COARSE else places().between(fine, coarse)
+
     return Residuals(
-        spectrum=lambda scale: problem.spectrum(scale, "residual")[0] / problem.weight,
-        places=(
-            (lambda: (problem.atoms.score, problem.atoms.residual / problem.weight))
-            if problem.is_exact
-            else None
-        ),
+        above=lambda fine: whole(fine) if fine >= _COARSE else None,
+        between=between,
+        finest=lambda scale: scale if scale >= _COARSE else places().finest(scale),
+        most=lambda: places().most,
         n=problem.n,
-        finest=problem.finest_scale,
-        part=(
-            (lambda: residuals(problem.part())) if problem.is_exact and problem.n >= _MANY else None
-        ),
+        part=(lambda: residuals(problem.part())) if problem.n >= _MANY else None,
     )
 
 
 def residuals_on_line(problem: Problem, transform: Increasing, tails: float) -> Residuals:
-    """Return the residuals at u = transform(p) on the line, with room for noise of scale `tails`.
+    """Return the residuals at u = transform(p) on the line, for scales up to `tails`.
 
     Rows whose u is infinite (p = 0 and p = 1 on the logit scale) stay where they are.
     """
-    if not problem.is_exact:
-        line, places = _known_line(problem, transform, tails), None
-    else:
+    if problem.is_exact:
         atoms = problem.atoms
         u, r = _increasing_values(transform, atoms.score), atoms.residual / problem.weight
-        line = line_of_rows(u, {"residual": atoms.residual}, tails)
         inside = np.isfinite(u)
+        beyond = abs(float(r[u == -np.inf].sum())) + abs(float(r[u == np.inf].sum()))
+        places = Places(u[inside], r[inside], NO_WALLS, beyond)
+        return Residuals(
+            above=places.above,
+            between=places.between,
+            finest=places.finest,
+            most=lambda: places.most,
+            n=problem.n,
+            on_line=True,
+        )
+    line = _known_line(problem, transform, tails)
+    ends = sum(abs(end) for end in line.ends("residual")) / problem.weight
 
-        def places() -> tuple[FloatArray, FloatArray]:
-            return u[inside], r[inside]
+    def between(fine: float, coarse: float = 1.0) -> Smoothable:
+        interval = line.interval(fine, "residual")
+        return Smoothable(interval.coefficients[0] / problem.weight, interval.axis.length, ends)
 
-    return Residuals(
-        spectrum=lambda scale: line.spectrum(scale, "residual")[0] / problem.weight,
-        places=places,
-        n=problem.n,
-        finest=line.finest,
-        length=line.length,
-        beyond=sum(abs(end) for end in line.ends("residual")) / problem.weight,
-    )
+    return Residuals(between, between, line.finest, lambda: 1.0, problem.n)
+
+
+@dataclass(frozen=True, eq=False)
+class Places:
+    """Distinct places that hold rows, in increasing order.
+
+    Attributes
+    ----------
+    u, r
+        The places, and the measure of each.
+    walls
+        Where smoothing is reflected.
+    beyond
+        The error of rows at infinity, which no noise can move.
+    """
+
+    u: FloatArray
+    r: FloatArray
+    walls: Walls
+    beyond: float = 0.0
+
+    @property
+    def most(self) -> float:
+        """The error if nothing is smoothed."""
+        return self.beyond + float(np.abs(self.r).sum())
+
+    def above(self, fine: float) -> Smoothable | None:
+        """Make the measure ready for scales from one on up to 1."""
+        is_short = not len(self.u) or self.u[-1] - self.u[0] <= FEW_SCALES * fine
+        return self.between(fine, 1.0) if is_short else None
+
+    def between(self, fine: float, coarse: float) -> Smoothable:
+        """Make the measure ready for scales between two."""
+        mixed = self._mixed(coarse)
+        constant = self.beyond + float(np.abs(self.r[~mixed]).sum())
+        if not mixed.any():
+            return Smoothable(np.zeros(1), fine, constant)
+        u, r = self.u[mixed], self.r[mixed]
+        interval = packed_interval(u, [r], fine, TAILS * coarse, self.walls)
+        return Smoothable(interval.coefficients[0], interval.axis.length, constant)
+
+    def finest(self, scale: float) -> float:
+        """Return the least scale from this one on that can be resolved."""
+        if finest_packed(self.u[self._mixed(scale)], scale, TAILS, self.walls) == scale:
+            return scale
+        return finest_packed(self.u, scale, TAILS, self.walls)
+
+    def _mixed(self, scale: float) -> npt.NDArray[np.bool_]:
+        """Tell which rows are smoothed into rows of the other sign: others' errors never change."""
+        if not len(self.u):
+            return np.zeros(0, dtype=bool)
+        begins = clusters(self.u, TAILS * scale)
+        has_both = (np.minimum.reduceat(self.r, begins) < 0) & (
+            np.maximum.reduceat(self.r, begins) > 0
+        )
+        return np.repeat(has_both, np.diff(begins, append=len(self.u)))
 
 
 def _known_line(problem: Problem, transform: Increasing, tails: float) -> Line:
@@ -194,11 +305,6 @@ def _known_line(problem: Problem, transform: Increasing, tails: float) -> Line:
 def _usual_noise(n: int) -> float:
     """Return a little less than smECE usually is for so many calibrated predictions."""
     return min(0.25, _NOISE_SCALE * math.pow(n, -1 / 3))
-
-
-def _are_apart(place: FloatArray, bandwidth: float) -> bool:
-    """Tell whether no two places are smoothed into each other."""
-    return len(place) < 2 or bool(np.diff(place).min() >= 2 * TAILS * bandwidth)
 
 
 def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
@@ -237,7 +343,7 @@ class SmoothError:
         if problem.is_exact:
             return 0.0
         scale = self(problem) if self.bandwidth is None else self.bandwidth
-        finest = self._residuals(problem).finest
+        finest = self._residuals(problem).finest(0.0)
         if self.transform is None:
             error = problem.spectrum_error(max(scale, finest), "residual")
         else:
@@ -258,16 +364,22 @@ def read_smooth_error(
     scale: Literal["probability", "logit"] | Increasing = "probability",
 ) -> SmoothError:
     """Turn the words of a call into an error."""
-    if bandwidth is not None:
-        checks.check_positive(bandwidth, "bandwidth")
-    return SmoothError(bandwidth, _transform(scale))
+    width = None if bandwidth is None else checks.as_bandwidth(bandwidth)
+    return SmoothError(width, _transform(scale))
 
 
-def _transform(scale: str | Increasing) -> Increasing | None:
-    if not isinstance(scale, str) and callable(scale):
-        return scale
-    if scale not in ("probability", "logit"):
+def _transform(scale: Any) -> Increasing | None:
+    if callable(scale):
+        increasing: Increasing = scale
+        return increasing
+    known: dict[str, Increasing | None] = {"probability": None, "logit": logit}
+    if not isinstance(scale, str) or scale not in known:
         raise CalibrantError(
-            f"scale must be 'probability', 'logit' or an increasing function; got {scale!r}"
+            f"scale must be 'probability', 'logit' or an increasing function; got {shown(scale)}"
         )
-    return logit if scale == "logit" else None
+    return known[scale]
+
+
+def curve_bandwidth(problem: Problem) -> float:
+    """Return smECE as the bandwidth of a curve: at least what can be resolved, and seen."""
+    return max(SmoothError()(problem), _LEAST_OF_CURVES, problem.finest_scale)

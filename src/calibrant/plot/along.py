@@ -10,9 +10,10 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from calibrant import checks
 from calibrant.curves.along import bias_along as table_along
 from calibrant.errors import CalibrantError
-from calibrant.plot.canvas import new_axes
+from calibrant.plot.canvas import check_axes, new_axes
 from calibrant.plot.corners import Above
 from calibrant.plot.feature_axis import FeatureAxis
 from calibrant.plot.feature_series import Series, draw_level, draw_series, set_up_values
@@ -84,6 +85,8 @@ def bias_along(
     'observed less predicted'
     """
     models = read_models(y_true, y_prob, options, color)
+    deviation, note = checks.as_flag(deviation, "deviation"), _read_note(note)
+    check_axes(ax)
     items = [_gather(model, feature) for model in models]
     before = [] if ax is None else drawn_before(ax, "bias_along")
     # Looked at before anything is taken off the Axes.
@@ -109,6 +112,10 @@ class Item:
     color: Any
 
 
+def _read_note(note: Any) -> bool | str:
+    return note if isinstance(note, str) else checks.as_flag(note, "note")
+
+
 def _gather(model: Model, feature: Any) -> Item:
     """Return the table of a model, asking for it where it was not given."""
     if isinstance(model.y_true, BiasTable):
@@ -116,6 +123,7 @@ def _gather(model: Model, feature: Any) -> Item:
         if feature is not None:
             raise CalibrantError("a BiasTable is drawn as it is: leave out feature")
         return Item(model.y_true, model.name, model.color)
+    model.check_options("bias_along", table_along)
     # A picture is looked at as a whole, so its intervals are to hold for all of it.
     asked = {"simultaneous": True, **model.options}
     table = table_along(model.y_true, model.y_prob, feature, **asked)

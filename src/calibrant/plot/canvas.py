@@ -8,7 +8,9 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-__all__ = ["Panels", "ShownAxes", "axes_or_new", "new_axes", "new_figure", "picture"]
+from calibrant.errors import CalibrantError, shown
+
+__all__ = ["Panels", "ShownAxes", "axes_or_new", "check_axes", "new_axes", "new_figure", "picture"]
 
 # Of a picture in a notebook: twice what it is shown at, so that it is sharp on fine screens.
 _SHOWN_DPI, _FINER = 90, 2
@@ -60,4 +62,11 @@ def new_axes(width: float, height: float) -> Axes:
 
 def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
     """Return the Axes that was given, or else a new one."""
+    check_axes(ax)
     return new_axes(width, height) if ax is None else ax
+
+
+def check_axes(ax: object) -> None:
+    """Refuse what cannot be drawn on."""
+    if ax is not None and not isinstance(ax, Axes):
+        raise CalibrantError(f"ax must be a matplotlib Axes; got {shown(ax)}")

@@ -29,7 +29,7 @@ from calibrant.plot.style import (
     colors_of,
     open_frame,
 )
-from calibrant.plot.wording import Key, Note, headed
+from calibrant.plot.wording import Key, Note, headed, read_note
 from calibrant.results.curves import CumulativeCurve
 
 __all__ = ["Walked", "cumulative", "draw_walks", "gather_walk"]
@@ -43,8 +43,6 @@ _ROOMS = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
 # What is left free above and below, as a share of the height.
 _ROOM = 0.08
-# What the test knows beside the rows.
-_OPTIONS = ("statistic", "method", "n_resamples", "rng")
 
 
 @dataclass(frozen=True, eq=False)
@@ -115,11 +113,12 @@ def cumulative(
 
 def gather_walk(model: Model, note: bool | Note) -> Walked:
     """Return the results of a model, asking for those that were not given."""
+    note = read_note(note)
     words = None if isinstance(note, bool) else note
     if isinstance(model.y_true, CumulativeCurve):
         model.refuse_options("a CumulativeCurve")
         return Walked(model.y_true, words, model.name, model.color)
-    model.check_options(*_OPTIONS)
+    model.check_options("cumulative", cumulative_test)
     curve = cumulative_curve(model.y_true, model.y_prob, **model.about_rows())
     if note is True:
         # Noise is known for outcomes that are 0 or 1 and not foretold with certainty.

@@ -11,14 +11,14 @@ import numpy as np
 from calibrant.arrays import FloatArray
 from calibrant.curves.reliability import reliability_curve
 from calibrant.curves.reliability_view import Mask, Window, near_scores, score_range
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate import estimate
 from calibrant.measures.bin_table import bin_table
 from calibrant.measures.masses import are_few, point_masses
 from calibrant.measures.scores import score_decomposition
 from calibrant.multiclass import one_problem
 from calibrant.plot.models import ABOUT_ROWS, Model
-from calibrant.plot.wording import Note
+from calibrant.plot.wording import Note, read_note
 from calibrant.results.curves import Curve
 from calibrant.results.masses import PointMasses
 from calibrant.results.tables import BinTable
@@ -150,6 +150,9 @@ def _distance(x: FloatArray, table: BinTable) -> FloatArray:
 
 def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     """Return the results of a model, asking for those that were not given."""
+    note = read_note(note)
+    if table is not None and not isinstance(table, BinTable):
+        raise CalibrantError(f"table must be a BinTable; got {shown(table)}")
     words = {True: None, False: ""}[note] if isinstance(note, bool) else note
     if isinstance(model.y_true, BinTable):
         model.refuse_options("a BinTable")
@@ -160,6 +163,7 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
         return Diagram(model.y_true, outcomes, bins, words, model.name, model.color)
     if table is not None:
         raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
+    model.check_options("reliability", reliability_curve)
     # A diagram is looked at as a whole, so its band is to hold for all of it.
     asked = {"simultaneous": True, **model.options}
     curve = reliability_curve(model.y_true, model.y_prob, **asked)

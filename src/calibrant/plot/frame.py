@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -11,9 +11,10 @@ from matplotlib.axes import Axes
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox, TransformedBbox
 
+from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.curves.reliability_view import Mask, Window
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.plot.style import open_frame
 
 __all__ = ["Frame", "Margin", "check_limits", "check_margin"]
@@ -107,18 +108,17 @@ class Frame:
 
 def check_margin(margin: object) -> None:
     """Refuse what is no margin."""
-    if margin not in (True, False, "both"):
-        raise CalibrantError(f"margin must be True, False or 'both'; got {margin!r}")
+    if not isinstance(margin, bool | np.bool_) and not (
+        isinstance(margin, str) and margin == "both"
+    ):
+        raise CalibrantError(f"margin must be True, False or 'both'; got {shown(margin)}")
 
 
-def check_limits(limits: Any) -> None:
-    """Refuse what is no stretch of scores."""
-    try:
-        low, high = (float(limit) for limit in limits)
-    except (TypeError, ValueError):
-        low = high = 0.0
+def check_limits(limits: object) -> None:
+    """Refuse what is no interval of scores."""
+    low, high = checks.as_pair(limits)
     if not 0 <= low < high <= 1:
-        raise CalibrantError(f"limits must be two scores 0 <= low < high <= 1; got {limits!r}")
+        raise CalibrantError(f"limits must be two scores 0 <= low < high <= 1; got {shown(limits)}")
 
 
 def _ticks(low: float, high: float) -> FloatArray:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from matplotlib.colors import is_color_like
 
-from calibrant.errors import CalibrantError
+from calibrant import checks
+from calibrant.errors import CalibrantError, shown
 
 __all__ = ["ABOUT_ROWS", "Model", "read_models"]
 
@@ -30,19 +32,17 @@ class Model:
         """Return the options that say which rows are meant, and others by name."""
         return {name: self.options[name] for name in (*ABOUT_ROWS, *others) if name in self.options}
 
-    def check_options(self, *others: str) -> None:
-        """Refuse options that neither say which rows are meant nor are among others by name."""
-        known = (*ABOUT_ROWS, *others)
-        for name in self.options:
-            if name not in known:
-                raise CalibrantError(f"there is no option {name!r}; there are: {', '.join(known)}")
+    def check_options(self, of: str, made_by: Callable[..., Any], *others: str) -> None:
+        """Refuse options of a plot that the function that makes its result does not take."""
+        known = (*ABOUT_ROWS, *checks.keywords(made_by), *others)
+        checks.check_options(self.options, tuple(dict.fromkeys(known)), of)
 
     @property
     def is_confidence(self) -> bool:
         """Whether predictions are the confidence in a predicted class."""
         asked = self.options.get("multiclass")
         if asked is not None or self.y_prob is None:
-            return bool(asked == "confidence")
+            return isinstance(asked, str) and asked == "confidence"
         shape = np.shape(self.y_prob)
         return len(shape) == 2 and shape[1] > 2
 
@@ -66,6 +66,9 @@ def read_models(
     if not rows:
         raise CalibrantError("there must be at least one model to draw; got an empty mapping")
     colors = color if isinstance(color, list) else [color] * len(rows)
+    for own in colors:
+        if own is not None and not is_color_like(own):
+            raise CalibrantError(f"color must be a colour that matplotlib knows; got {shown(own)}")
     if len(colors) != len(rows):
         raise CalibrantError(
             f"color must be one colour, or a list with one a model; got {len(colors)} for "

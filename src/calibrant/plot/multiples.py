@@ -14,7 +14,7 @@ from matplotlib.font_manager import FontProperties
 
 from calibrant import checks
 from calibrant.arrays import as_array
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.plot.canvas import Panels, ShownAxes, new_figure
 from calibrant.plot.cumulative_plot import draw_walks, gather_walk
 from calibrant.plot.diagram import gather, window_of
@@ -22,6 +22,7 @@ from calibrant.plot.models import Model, read_models
 from calibrant.plot.reliability_diagram import View, draw_diagrams
 from calibrant.plot.style import SMALL
 from calibrant.plot.wording import about_band, compact
+from calibrant.reading import one_column
 
 __all__ = ["small_multiples"]
 
@@ -78,6 +79,8 @@ def small_multiples(
     ['DAFFS', 'NOAA', 'SIDC']
     """
     checks.check_choice(kind, "kind", ("reliability", "cumulative"))
+    if figure is not None and not isinstance(figure, Figure | SubFigure):
+        raise CalibrantError(f"figure must be a matplotlib Figure; got {shown(figure)}")
     models = _read_panels(y_true, y_prob, by, options)
     columns = _columns(n_columns, len(models))
     rows = -(-len(models) // columns)
@@ -122,7 +125,8 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
     """Return one model a panel: a class, a group, or what a mapping names."""
     if by is not None:
         return _by_group(y_true, y_prob, by, options)
-    if options.get("multiclass") == "classwise":
+    multiclass = options.get("multiclass")
+    if isinstance(multiclass, str) and multiclass == "classwise":
         return _by_class(y_true, y_prob, options)
     models = read_models(y_true, y_prob, options)
     if len(models) == 1 and not models[0].name:
@@ -134,11 +138,10 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
 
 
 def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
-    labels, y, p = (
-        as_array(by, "by"),
-        as_array(y_true, "y_true"),
-        as_array(y_prob, "y_prob"),
-    )
+    labels = one_column(as_array(by, "by"), "by")
+    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    for rows, name in ((labels, "by"), (y, "y_true"), (p, "y_prob")):
+        checks.check_not_empty(rows, name)
     checks.check_same_length(labels, "by", y, "y_true")
     checks.check_same_length(labels, "by", p, "y_prob")
     try:

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.font_manager import FontProperties
 
+from calibrant import checks
 from calibrant.assessment.assess import assess
 from calibrant.assessment.result import Assessment
 from calibrant.errors import CalibrantError
@@ -61,6 +62,7 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
             raise CalibrantError("an Assessment is drawn as it is: leave out all else")
         found = y_true
     else:
+        checks.check_options(options, checks.keywords(assess), "assessment")
         found = assess(y_true, y_prob, **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()

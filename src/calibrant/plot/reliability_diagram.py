@@ -10,6 +10,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
+from calibrant import checks
 from calibrant.curves.reliability_view import Window
 from calibrant.plot import marks
 from calibrant.plot.canvas import axes_or_new
@@ -114,6 +115,7 @@ def reliability(
     models = read_models(y_true, y_prob, options, color)
     diagrams = [gather(model, table, note) for model in models]
     view = View(limits=limits, margin=margin, deviation=deviation)
+    view.check(diagrams)
     width = _WIDTH if len(diagrams) <= _FEW_MODELS else _WIDER
     height = _HEIGHT + _COUNTS * (len(diagrams) == 1 and diagrams[0].bins is not None)
     ax = axes_or_new(ax, width + _STRIP * (margin == "both"), height)
@@ -137,6 +139,7 @@ class View:
     def check(self, diagrams: list[Diagram]) -> None:
         """Refuse limits that hold no scores, and a margin that these diagrams cannot have."""
         check_margin(self.margin)
+        checks.as_flag(self.deviation, "deviation")
         if self.limits is not None:
             check_limits(self.limits)
         if self.margin == "both":

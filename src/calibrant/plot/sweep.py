@@ -14,6 +14,7 @@ from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 from calibrant import checks
 from calibrant.arrays import FloatArray, IntArray
+from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
 from calibrant.measures.named import read_measure
@@ -147,6 +148,7 @@ def _gather(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
 
 
 def _measured(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
+    model.check_options("bins_sweep", estimate, "bandwidth", "scale", "n_bins")
     counts = _read_counts(n_bins, model.y_true)
     # Read once: what many measures ask of it is then at hand.
     about = dict.fromkeys(ABOUT_ROWS) | model.about_rows()
@@ -173,9 +175,12 @@ def _errors(problem: Problem, measure: str, option: str, values: Any, **others: 
     return np.array([error(problem) for error in asked])
 
 
-def _read_counts(n_bins: Iterable[int] | None, y_true: Any) -> IntArray:
+def _read_counts(n_bins: Any, y_true: Any) -> IntArray:
     if n_bins is not None:
-        return np.unique([checks.as_count(k, "n_bins") for k in n_bins])
+        given = [*n_bins] if np.iterable(n_bins) else []
+        if not given:
+            raise CalibrantError(f"n_bins must hold numbers of bins; got {shown(n_bins)}")
+        return np.unique([checks.as_bins(k) for k in given])
     counts = np.arange(1, _MOST_BINS + 1)
     return counts[y_true.n_cells % counts == 0] if isinstance(y_true, Sketch) else counts
 

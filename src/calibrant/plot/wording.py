@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
 
 from calibrant.arrays import IntArray
+from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate_result import Estimate
 from calibrant.results.curves import Curve
 from calibrant.results.p_values import TestResult, printed_p_value
@@ -21,6 +25,7 @@ __all__ = [
     "headed",
     "lines_of",
     "measure_name",
+    "read_note",
     "row_range",
     "short_count",
 ]
@@ -36,6 +41,15 @@ _NAMES = {
 }
 _AREAS = {"density": "density ECE", "binned": "ECE"}
 _SIGNS = {"=": "=", "<": "<", "<=": "\N{LESS-THAN OR EQUAL TO}"}
+
+
+def read_note(note: Any) -> bool | Note:
+    """Return whether to write a note, or the note itself: a result, or words."""
+    if isinstance(note, np.bool_):
+        return bool(note)
+    if not isinstance(note, bool | Note):
+        raise CalibrantError(f"note must be True, False, a result or text; got {shown(note)}")
+    return note
 
 
 def lines_of(note: Note) -> list[str]:

@@ -12,9 +12,8 @@ from sklearn.base import clone
 from calibrant import checks
 from calibrant.assessment.assess import assess
 from calibrant.class_table import ClassTable
-from calibrant.errors import CalibrantError
-from calibrant.inference.estimate import check_level
-from calibrant.randomness import Generator, check_resamples, read_generator
+from calibrant.errors import CalibrantError, shown
+from calibrant.randomness import Generator, read_generator
 from calibrant.reading import read_weights
 from calibrant.recalibration.binned import HistogramCalibrator, ScalingBinningCalibrator
 from calibrant.recalibration.calibrator import Calibrator
@@ -141,8 +140,8 @@ def recalibrate(
     'none'
     """
     checks.check_choice(score, "score", ("brier", "log"))
-    check_level(level)
-    check_resamples(n_resamples)
+    level = checks.as_level(level)
+    n_resamples = checks.as_resamples(n_resamples)
     calibrators = _read_methods(method)
     table = read_rows(y_true, y_prob, labels, pos_label)
     weight = read_weights(sample_weight, n_rows(table))
@@ -174,7 +173,7 @@ def recalibrate(
         after=assessed(mended[best]) if best in mended else before,
         held_out=np.asarray(mended.get(best, prob), dtype=np.float64),
         cv=int(cv),
-        level=float(level),
+        level=level,
     )
 
 
@@ -188,9 +187,12 @@ def _read_methods(method: Method | Sequence[Method]) -> dict[str, Calibrator]:
     """Return the calibrators to try, by name."""
     if isinstance(method, str) and method == "auto":
         method = _AUTO
-    several = [method] if isinstance(method, str | Calibrator) else list(method)
-    if not several:
-        raise CalibrantError("method must name at least one method; got none")
+    several = [method] if isinstance(method, str | Calibrator) else method
+    if not isinstance(several, Sequence) or not several:
+        raise CalibrantError(
+            f"method must name at least one method, or be a calibrator; got {shown(method)}: "
+            "method='auto' tries several"
+        )
     calibrators: dict[str, Calibrator] = {}
     for one in several:
         if isinstance(one, Calibrator):

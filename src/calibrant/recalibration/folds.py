@@ -12,7 +12,7 @@ from sklearn.base import clone
 from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.class_table import ClassTable
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.problem import Index
 from calibrant.randomness import Generator, read_generator
 from calibrant.reading import read_weights
@@ -65,6 +65,10 @@ def cross_fitted(
     >>> round(smooth_ece(y_true, y_prob), 3), round(smooth_ece(y_true, held_out), 3)
     (0.134, 0.028)
     """
+    if not isinstance(calibrator, Calibrator):
+        raise CalibrantError(
+            f"calibrator must be one of calibrant.recalibration's; got {shown(calibrator)}"
+        )
     check_order(y_prob, y_true)
     table = read_rows(y_true, y_prob, labels, pos_label)
     weight = read_weights(sample_weight, n_rows(table))
@@ -82,7 +86,7 @@ def divided(table: Table, weight: AnyArray | None, cv: int, rng: int | Generator
     if not 2 <= cv <= n_counting:
         which = "rows" if n_counting == n else "rows that carry weight"
         raise CalibrantError(
-            f"cv must be between 2 and the number of {which}, {n_counting}; got {cv}"
+            f"cv must be between 2 and the number of {which}, {n_counting}; got {shown(cv)}"
         )
     kind = table.y if isinstance(table, Sample) else table.outcome
     kind = kind.argmax(axis=1) if kind.ndim == 2 else kind

@@ -8,17 +8,16 @@ from typing import Any, Literal
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
+from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.measures.density_error import Bandwidth, Densities, read_density_error
-from calibrant.measures.smooth_error import SmoothError
+from calibrant.measures.smooth_error import curve_bandwidth
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.maps import PiecewiseLinearMap
 from calibrant.recalibration.noise import NoisyMap
 
-# At smaller scales a curve is the same to the eye, and takes ever more knots.
-_LEAST_BANDWIDTH = 1e-3
 # A kernel's bandwidth apart, curves still bend; a sixteenth apart they are nearly straight.
 _KNOTS_PER_BANDWIDTH = 16
 _LEAST_STEPS = 64
@@ -64,9 +63,9 @@ class SmoothCalibrator(Calibrator):
         self.monotone = monotone
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
-        width = _smooth_bandwidth(problem) if self.bandwidth is None else self.bandwidth
+        width = curve_bandwidth(problem) if self.bandwidth is None else self.bandwidth
         error = read_density_error(bandwidth=width, bounds=(0.0, 1.0))
-        return _curve_map(error.densities(problem), self.monotone)
+        return _curve_map(error.densities(problem), checks.as_flag(self.monotone, "monotone"))
 
 
 class DensityCalibrator(Calibrator):
@@ -114,7 +113,7 @@ class DensityCalibrator(Calibrator):
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
         error = read_density_error(bandwidth=self.bandwidth, kernel=self.kernel, bounds=(0.0, 1.0))
-        return _curve_map(error.densities(problem), self.monotone)
+        return _curve_map(error.densities(problem), checks.as_flag(self.monotone, "monotone"))
 
 
 class NoisyCalibrator(Calibrator):
@@ -164,7 +163,7 @@ class NoisyCalibrator(Calibrator):
         self.rng = rng
 
     def _fit_problem(self, problem: Problem) -> NoisyMap:
-        width = _smooth_bandwidth(problem) if self.bandwidth is None else self.bandwidth
+        width = curve_bandwidth(problem) if self.bandwidth is None else self.bandwidth
         read_generator(self.rng)
         error = read_density_error(bandwidth=width, bounds=(0.0, 1.0))
         estimate = error.densities(problem)
@@ -177,16 +176,12 @@ class NoisyCalibrator(Calibrator):
         return self._mend(y_prob, lambda learnt, p: learnt.draw(p, generator))
 
 
-def _smooth_bandwidth(problem: Problem) -> float:
-    """Return smECE, or the least scale that is worth and in reach of smoothing at."""
-    return max(SmoothError()(problem), _LEAST_BANDWIDTH, problem.finest_scale)
-
-
 def _curve_map(estimate: Densities, monotone: bool) -> PiecewiseLinearMap:
     """Return the outcome to expect at each score, at knots that are close enough."""
     n_steps = len(estimate.t) - 1
     # The number of steps has more factors of two than any stride.
-    stride = 1 << int(math.log2(max(n_steps * estimate.bandwidth / _KNOTS_PER_BANDWIDTH, 1)))
+    per_bandwidth = n_steps * estimate.bandwidth / estimate.axis.length
+    stride = 1 << int(math.log2(max(per_bandwidth / _KNOTS_PER_BANDWIDTH, 1)))
     t, outcome, density = _known(estimate, min(stride, n_steps // _LEAST_STEPS))
     if monotone:
         outcome = isotonic_regression(outcome, sample_weight=density)

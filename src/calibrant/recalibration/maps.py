@@ -23,8 +23,9 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import FloatArray
-from calibrant.errors import CalibrantError
+from calibrant import checks
+from calibrant.arrays import FloatArray, as_array
+from calibrant.errors import CalibrantError, shown
 from calibrant.logits import sigmoid
 from calibrant.randomness import Generator
 from calibrant.recalibration import sql, storage
@@ -215,13 +216,14 @@ class LogisticMap(ProbabilityMap):
 
     def __post_init__(self) -> None:
         for name in ("a", "b", "c"):
-            value = getattr(self, name)
+            given = getattr(self, name)
+            value = checks.as_float(given)
             if not np.isfinite(value) or (value < 0 and name != "c"):
                 raise CalibrantError(
                     f"{name} must be a finite number{'' if name == 'c' else ' of at least 0'}; "
-                    f"got {value!r}"
+                    f"got {shown(given)}"
                 )
-            _store(self, name, float(value))
+            _store(self, name, value)
         super().__post_init__()
 
     def __call__(self, p: FloatArray) -> FloatArray:
@@ -254,7 +256,7 @@ def _increasing(values: Any, name: str, least: int = 1) -> FloatArray:
 
 
 def _unit_values(values: Any, name: str, size: int | None = None) -> FloatArray:
-    array = np.array(values, dtype=np.float64)
+    array = np.array(checks.as_numbers(as_array(values, name), name), dtype=np.float64)
     if array.ndim != 1:
         raise CalibrantError(f"{name} must be one row of numbers; got the shape {array.shape}")
     if size is not None and len(array) != size:

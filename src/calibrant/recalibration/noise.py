@@ -8,7 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.checks import check_positive
+from calibrant.checks import as_positive
 from calibrant.errors import CalibrantError
 from calibrant.randomness import Generator
 from calibrant.recalibration.maps import PiecewiseLinearMap, ProbabilityMap
@@ -31,7 +31,7 @@ class NoisyMap(ProbabilityMap):
     y: FloatArray
 
     def __post_init__(self) -> None:
-        check_positive(self.scale, "scale")
+        object.__setattr__(self, "scale", as_positive(self.scale, "scale"))
         object.__setattr__(self, "x", self.outcome.x)
         object.__setattr__(self, "y", self.outcome.y)
         super().__post_init__()

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from calibrant.arrays import FloatArray
-from calibrant.checks import check_positive
+from calibrant.checks import as_positive
 from calibrant.class_table import ClassTable
 from calibrant.problem import Problem
 from calibrant.recalibration.calibrator import Calibrator
@@ -38,7 +38,7 @@ class TemperatureMap(ProbabilityMap):
     temperature: float
 
     def __post_init__(self) -> None:
-        check_positive(self.temperature, "temperature")
+        object.__setattr__(self, "temperature", as_positive(self.temperature, "temperature"))
         super().__post_init__()
 
     def __call__(self, p: FloatArray) -> FloatArray:

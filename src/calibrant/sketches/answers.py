@@ -14,7 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NoReturn
 
 import numpy as np
@@ -23,7 +23,7 @@ from calibrant import cosine
 from calibrant.arrays import FloatArray
 from calibrant.binning import UniformBins
 from calibrant.errors import SketchError
-from calibrant.lines import TAILS, Line, Quantity
+from calibrant.lines import TAILS, Interval, Line, Quantity, Span
 from calibrant.problem import Assignment, Atoms, Block, Problem
 from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH
 from calibrant.sketches.state import Sketch
@@ -275,18 +275,21 @@ class OnLogits(_Known):
         width = self.sketch.cells.width
         room = int(np.ceil(TAILS * tails / width))
         reach = LOGIT_REACH + room * width
+        whole = Span(-reach, reach)
 
-        def spectrum(scale: float, *quantities: Quantity) -> FloatArray:
+        def interval(scale: float, *quantities: Quantity) -> Interval:
             moments = np.array([self._cell_moments(quantity) for quantity in quantities])
             moments = np.pad(moments, ((0, 0), (0, 0), (room, room)))
-            return cosine.coefficients(moments, cosine.n_modes(scale))
+            return Interval(
+                whole, cosine.coefficients(moments, cosine.n_modes(scale / (2 * reach)))
+            )
 
         def error(scale: float, quantity: Quantity) -> float:
             return (
                 self._smoothing_error(scale / width, quantity) + self._unplaced(scale) + _ROUNDING
             )
 
-        return Line(-reach, reach, spectrum, self._ends, _FINEST_CELLS * width, error)
+        return Line(interval, self._ends, partial(max, _FINEST_CELLS * width), error)
 
     def _ends(self, quantity: Quantity) -> tuple[float, float]:
         zero, one = self._outer

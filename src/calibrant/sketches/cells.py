@@ -1,14 +1,17 @@
 """Cells: which score is counted where in a sketch.
 
-On the probability scale there are N cells of width 1/N: cell k holds k/N <= p < (k+1)/N, and the
-last one also 1. Membership is decided against the correctly rounded k/N, as for bins, so that
-every engine which counts rows into cells agrees to the last row, and any number of bins that
-divides N is made of whole cells. The default, 50 400 = 2^5 3^2 5^2 7, is divided by every number
-up to 10, by 12, 15, 20, 25, 30, 50, 100 and by many others, and suits the FFT.
+Cell k holds the scores e_k <= p < e_{k+1}. The edges e_0 < ... < e_N are doubles in a table, the
+same on every machine, and a score belongs where comparing it with them puts it: arithmetic only
+guesses. So every engine that counts rows into cells agrees to the last row.
+
+On the probability scale e_k is k/N, correctly rounded, and the last cell also holds 1. Any number
+of bins that divides N is made of whole cells. The default, 50 400 = 2^5 3^2 5^2 7, is divided by
+every number up to 10, by 12, 15, 20, 25, 30, 50, 100 and by many others, and suits the FFT.
 
 On the logit scale uniform cells of p would lose the tails. There, N cells of equal width cover
-logits from -20 to 20 (p from 2e-9 to 1 - 2e-9), and four more hold what lies outside: p = 0, the
-rest below, the rest above, and p = 1.
+logits from -20 to 20 (p from 2e-9 to 1 - 2e-9): e_k is the probability at the logit -20 + 40 k/N,
+correctly rounded. Four more cells hold what lies outside: p = 0, the rest below, the rest above,
+and p = 1.
 
 A row's offset is its distance from its cell's centre in units of the cell's width, from -1/2 to
 1/2; in the four outer cells it is 0.
@@ -17,13 +20,12 @@ A row's offset is its distance from its cell's centre in units of the cell's wid
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
-from typing import ClassVar, Literal, Protocol
+from functools import cached_property, lru_cache
+from typing import ClassVar, Literal
 
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.binning import UniformBins
 from calibrant.compiled.passes import N_OUTER, NEAR_EDGE
 from calibrant.logits import logit, sigmoid
 
@@ -32,49 +34,60 @@ Scale = Literal["probability", "logit"]
 DEFAULT_CELLS = 50_400
 # A hundred megabytes: a few forged bytes must not be able to ask for more.
 MOST_CELLS = 1 << 21
-LOGIT_REACH = 20.0
+LOGIT_REACH = 20
 # The outer cells of the logit scale, counted from the first after the inner ones.
 AT_ZERO, BELOW, ABOVE, AT_ONE = range(N_OUTER)
 
 
-class Cells(Protocol):
-    """A way to divide the scores."""
+@dataclass(frozen=True)
+class Cells:
+    """A way to divide the scores into `n_cells` inner cells and perhaps some outer ones."""
 
+    n_cells: int
     scale: ClassVar[Scale]
 
     @property
-    def n_cells(self) -> int:
-        """How many inner cells there are."""
+    def edges(self) -> FloatArray:
+        """The n_cells + 1 edges of the inner cells."""
+        raise NotImplementedError
 
     @property
     def size(self) -> int:
-        """How many cells there are, the outer ones included."""
+        """The number of cells, the outer ones included."""
+        raise NotImplementedError
 
     @property
     def width(self) -> float:
-        """The width of an inner cell."""
+        """The width of an inner cell on this scale."""
+        raise NotImplementedError
 
     @property
     def steepest(self) -> float:
-        """The most that p changes over a cell."""
+        """The maximum change of p over a cell."""
+        raise NotImplementedError
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
-        """Write down the cell of each score, a whole number, and its offset from the centre."""
+        """Write the cell of each score, a whole number, and its offset from the centre."""
+        raise NotImplementedError
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return p, dp/dd and d2p/dd2 at the centre of each inner cell, d being the offset."""
+        raise NotImplementedError
 
 
-@dataclass(frozen=True)
-class ProbabilityCells:
+class ProbabilityCells(Cells):
     """Cells of equal width over [0, 1]."""
 
-    n_cells: int
     scale: ClassVar[Scale] = "probability"
+
+    @cached_property
+    def edges(self) -> FloatArray:
+        """The correctly rounded k / n_cells."""
+        return np.arange(self.n_cells + 1) / self.n_cells
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return self.n_cells
 
     @property
@@ -84,23 +97,21 @@ class ProbabilityCells:
 
     @property
     def steepest(self) -> float:
-        """The most that p changes over a cell."""
+        """The maximum change of p over a cell."""
         return self.width
 
-    @cached_property
-    def _bins(self) -> UniformBins:
-        return UniformBins.of(self.n_cells)
-
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
-        """Write down the cell of each score and its offset from the cell's centre."""
+        """Write the cell of each score and its offset from the cell's centre."""
         np.multiply(p, self.n_cells, out=offset)
         np.floor(offset, out=cell)
         offset -= cell
         offset -= 0.5
+        # The product is rounded once: only next to an edge may it be on the wrong side.
         if offset.max() > NEAR_EDGE or offset.min() < -NEAR_EDGE:
-            near = np.flatnonzero(np.abs(offset) > NEAR_EDGE)
-            cell[near] = self._bins.index(p[near])
-            offset[near] = p[near] * self.n_cells - cell[near] - 0.5
+            (near,) = np.nonzero(np.abs(offset) > NEAR_EDGE)
+            found = np.searchsorted(self.edges, p[near], side="right") - 1
+            np.minimum(found, self.n_cells - 1, out=found)
+            cell[near], offset[near] = found, p[near] * self.n_cells - found - 0.5
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the centres, the width and no curvature."""
@@ -108,16 +119,19 @@ class ProbabilityCells:
         return centre, np.full(self.n_cells, 1 / self.n_cells), np.zeros(self.n_cells)
 
 
-@dataclass(frozen=True)
-class LogitCells:
+class LogitCells(Cells):
     """Cells of equal width over the logits from -20 to 20, and four for what lies outside."""
 
-    n_cells: int
     scale: ClassVar[Scale] = "logit"
+
+    @cached_property
+    def edges(self) -> FloatArray:
+        """The correctly rounded probabilities at the logits -20 + 40 k / n_cells."""
+        return logit_edges(self.n_cells)
 
     @property
     def size(self) -> int:
-        """How many cells there are, the outer ones included."""
+        """The number of cells, the outer ones included."""
         return self.n_cells + N_OUTER
 
     @property
@@ -127,33 +141,65 @@ class LogitCells:
 
     @property
     def steepest(self) -> float:
-        """The most that p changes over a cell: a quarter as much as its logit."""
+        """The maximum change of p over a cell: a quarter of that of its logit."""
         return self.width / 4
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
-        """Write down the cell of each score and its offset from the cell's centre."""
-        u = logit(p)
-        (outside,) = np.nonzero(~(np.abs(u) < LOGIT_REACH))
-        above = u[outside] > 0
-        u[outside] = 0.0
-        u += LOGIT_REACH
-        u /= self.width
-        np.floor(u, out=cell)
-        np.minimum(cell, self.n_cells - 1.0, out=cell)
-        np.subtract(u, cell, out=offset)
+        """Write the cell of each score and its offset from the cell's centre."""
+        edges, n = self.edges, self.n_cells
+        (outside,) = np.nonzero((p < edges[0]) | (p >= edges[-1]))
+        place = logit(p)
+        place[outside] = 0.0
+        place += LOGIT_REACH
+        place /= self.width
+        k = np.clip(place, 0, n - 1).astype(np.intp)
+        k -= p < edges.take(k)
+        k += p >= edges.take(k + 1)
+        cell[:] = k
+        np.subtract(place, cell, out=offset)
         offset -= 0.5
         if len(outside):
             x = p[outside]
             outer = np.where(
-                above, np.where(x == 1, AT_ONE, ABOVE), np.where(x == 0, AT_ZERO, BELOW)
+                x < 0.5, np.where(x == 0, AT_ZERO, BELOW), np.where(x == 1, AT_ONE, ABOVE)
             )
-            cell[outside], offset[outside] = self.n_cells + outer, 0.0
+            cell[outside], offset[outside] = n + outer, 0.0
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the sigmoid and its derivatives at the centres."""
         u = (np.arange(self.n_cells, dtype=np.float64) + 0.5) * self.width - LOGIT_REACH
         p, q = sigmoid(u), sigmoid(-u)
         return p, p * q * self.width, p * q * (q - p) * self.width**2
+
+
+# The edges of a few numbers of cells are kept: they take a microsecond each.
+@lru_cache(maxsize=4)
+def logit_edges(n_cells: int) -> FloatArray:
+    """Return the correctly rounded probabilities at the logits -20 + 40 k / n_cells.
+
+    The exp of a mathematical library differs in the last bit between processors, so the odds are
+    whole numbers of 2^-240: starting at exp(-20), each is the one before times exp(40 / n_cells),
+    and Python divides whole numbers with one, correct, rounding.
+    """
+    one = 1 << 240
+    ratio = _exp(2 * LOGIT_REACH, n_cells, one)
+    odds, edges = one * one // _exp(LOGIT_REACH, 1, one), np.empty(n_cells + 1)
+    for k in range(n_cells + 1):
+        edges[k] = odds / (one + odds)
+        odds = odds * ratio // one
+    edges.flags.writeable = False
+    return edges
+
+
+def _exp(numerator: int, denominator: int, one: int) -> int:
+    """Return exp(numerator / denominator) in units of 1 / one, by its power series."""
+    total = term = one
+    n = 1
+    while term:
+        term = term * numerator // (denominator * n)
+        total += term
+        n += 1
+    return total
 
 
 def make_cells(n_cells: int, scale: Scale) -> Cells:

@@ -56,8 +56,8 @@ def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets]
 
 
 def _count_compiled(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
-    reach = LOGIT_REACH if cells.scale == "logit" else 0.0
-    found = passes.count(p, y, cells.n_cells, reach)
+    reach = float(LOGIT_REACH) if cells.scale == "logit" else 0.0
+    found = passes.count(p, y, cells.n_cells, reach, cells.edges)
     if found is None:
         return None
     number, first, second = found

@@ -20,7 +20,9 @@ import hashlib
 import struct
 
 import numpy as np
+import numpy.typing as npt
 
+from calibrant import checks
 from calibrant.arrays import AnyArray
 from calibrant.errors import SketchError
 from calibrant.sketches.cells import MOST_CELLS, Cells, make_cells
@@ -34,6 +36,12 @@ _DIGEST = 16
 _WEIGHED, _IS_WEIGHTED, _IS_SOFT = 1, 2, 4
 # Bytes of a filled cell: its index, counts and offsets; and what the weighed part adds.
 _COUNTED_SIZE, _WEIGHED_SIZE = 4 + 2 * 8 + 4 * 8, 8 + 2 * 8 + 8
+
+
+# What rounding may do to the sums of very many rows, and to the place of a row next to an edge.
+_SLACK = 1e-6
+# And to a logit near 20, where doubles next to 1 are 5e-8 apart.
+_LOGIT_ROUNDING = 2e-7
 
 
 def to_bytes(cells: Cells, table: CellTable) -> bytes:
@@ -79,7 +87,7 @@ def from_bytes(data: bytes) -> tuple[Cells, CellTable]:
         weighed.weight[:, filled] = reader.take("<f8", 2)
         weighed.squares[filled] = reader.take("<f8")
         weighed.true_squared = true_squared
-    if not (_is_plausible(table) and (flags & _WEIGHED or true_squared == 0 == flags)):
+    if not (_is_plausible(cells, table) and (flags & _WEIGHED or true_squared == 0 == flags)):
         raise SketchError("sketch bytes make no sense: no rows could have given these numbers")
     return cells, table
 
@@ -130,24 +138,59 @@ def _checked(data: bytes) -> bytes:
     return content
 
 
-def _is_plausible(table: CellTable) -> bool:
+def _is_plausible(cells: Cells, table: CellTable) -> bool:
     """Tell whether rows could have given these numbers, whoever made the checksum."""
     weighed = table.weighed or Weighed.empty(table.size)
-    parts = (table.counts, weighed.rows, weighed.weight, weighed.squares)
-    if not all(bool(np.all(np.isfinite(part) & (part >= 0))) for part in parts):
+    parts = (table.counts, weighed.rows, weighed.weight, weighed.squares, table.offsets)
+    if not all(bool(np.isfinite(part).all()) for part in parts):
         return False
     rows = float(table.counts.sum(dtype=np.float64) + weighed.rows.sum(dtype=np.float64))
-    mass = weighed.weight.sum(axis=0)
-    room = table.weight * (0.5 + 1e-6)
-    first, second = table.offsets.real, table.offsets.imag
+    if table.counts.min() < 0 or weighed.rows.min() < 0 or rows > MOST_ROWS:
+        return False
     return (
-        rows <= MOST_ROWS
-        and bool(np.all((weighed.rows > 0) == (mass > 0)))
-        and bool(np.all((weighed.squares > 0) <= (mass > 0)))
-        and bool(np.all(np.abs(first) <= room))
-        and bool(np.all((second >= 0) & (second <= room / 2)))
-        and 0 <= weighed.true_squared <= float(weighed.weight[1].sum()) * (1 + 1e-6)
+        _are_weights(weighed, is_weighted=table.is_weighted)
+        and _are_soft(weighed, is_soft=table.is_soft)
+        and _are_offsets(table, cells)
     )
+
+
+def _are_weights(weighed: Weighed, *, is_weighted: bool) -> bool:
+    """Tell whether so many rows can have these sums of w and w^2 in each cell."""
+    rows, weight, squares = weighed.rows, weighed.weight.sum(axis=0), weighed.squares
+    low, high = (checks.MIN_WEIGHT, checks.MAX_WEIGHT) if is_weighted else (1.0, 1.0)
+    if weighed.weight.min() < 0 or not (
+        _at_most(low * rows, weight) and _at_most(weight, high * rows)
+    ):
+        return False
+    # The mean of squares is at least the square of the mean, and at most that of all in one row.
+    square = weight * weight
+    return _at_most(square, rows * squares) and _at_most(squares, square if is_weighted else rows)
+
+
+def _are_soft(weighed: Weighed, *, is_soft: bool) -> bool:
+    """Tell whether the sum of w y^2 can belong to these sums of w and w y; y^2 = y if not soft."""
+    weight, true, squared = weighed.weight.sum(), weighed.weight[1].sum(), weighed.true_squared
+    low = true * (true / weight if weight > 0 else 0.0) if is_soft else true
+    return _at_most(low, squared) and _at_most(squared, true)
+
+
+def _are_offsets(table: CellTable, cells: Cells) -> bool:
+    """Tell whether rows within half a cell of its centre can have these sums of w d and w d^2."""
+    weight, first, second = table.weight, np.abs(table.offsets.real), table.offsets.imag
+    half = 0.5 + (_LOGIT_ROUNDING / cells.width if cells.scale == "logit" else 0.0)
+    return (
+        _at_most(first, half * weight)
+        and _at_most(second, half * half * weight)
+        and bool(np.all(second >= 0))
+        # By Cauchy and Schwarz, but for distances that rounding makes.
+        and _at_most(first * first, weight * second + np.square(_SLACK * weight))
+        and not table.offsets[:, cells.n_cells :].any()
+    )
+
+
+def _at_most(value: npt.ArrayLike, most: npt.ArrayLike) -> bool:
+    """Tell whether sums are at most so large, up to rounding."""
+    return bool(np.all(np.asarray(value) <= np.asarray(most) * (1 + _SLACK)))
 
 
 def _checksum(content: bytes) -> bytes:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import copy
+import math
 import os
 from pathlib import Path
 from typing import Any, Self
 
 from calibrant import checks
-from calibrant.errors import SketchError
+from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.files import write_atomically
 from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS, Cells, Scale, make_cells
 from calibrant.sketches.deposit import add_rows
@@ -60,9 +61,7 @@ class Sketch:
 
     def __init__(self, n_cells: int = DEFAULT_CELLS, scale: Scale = "probability") -> None:
         checks.check_choice(scale, "scale", ("probability", "logit"))
-        n_cells = checks.as_count(n_cells, "n_cells")
-        if n_cells > MOST_CELLS:
-            raise SketchError(f"n_cells must be at most {MOST_CELLS}; got {n_cells}")
+        n_cells = checks.as_count(n_cells, "n_cells", maximum=MOST_CELLS)
         self._cells: Cells = make_cells(n_cells, scale)
         self._table = CellTable.empty(self._cells.size)
 
@@ -87,7 +86,7 @@ class Sketch:
         y_prob
             Predicted probabilities, shape (n,).
         sample_weight
-            Non-negative weights; a row of weight 0 counts for nothing.
+            Non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
         pos_label
             The label that `y_prob` speaks of, where the two labels are not 0 and 1.
 
@@ -136,13 +135,17 @@ class Sketch:
     def allclose(self, other: Sketch, *, rtol: float = 1e-12) -> bool:
         """Tell whether two sketches hold the same rows, up to rounding of their sums.
 
-        Counts must be equal; sums may differ by `rtol` of the weight in their cell, as they do
-        when the same rows were merged in another order. Rows given weights of 1 are not the same
-        as rows given none.
+        Counts must be equal; sums of weights and of scores (logits, on that scale) may differ by
+        `rtol` of the weight in their cell, as they do when the same rows were merged in another
+        order or on another processor. Rows given weights of 1 are not the same as rows given none.
         """
         if not isinstance(other, Sketch):
             raise SketchError(f"a sketch is compared with a sketch; got {type(other).__name__}")
-        return self._cells == other._cells and self._table.close(other._table, rtol)
+        if not 0 <= checks.as_float(rtol) < math.inf:
+            raise CalibrantError(f"rtol must be a number of at least 0; got {shown(rtol)}")
+        return self._cells == other._cells and self._table.close(
+            other._table, float(rtol), self._cells.width
+        )
 
     @property
     def n_cells(self) -> int:

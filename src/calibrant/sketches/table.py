@@ -159,8 +159,12 @@ class CellTable:
             for name in ("rows", "weight", "squares", "offsets")
         )
 
-    def close(self, other: CellTable, rtol: float) -> bool:
-        """Tell whether counts are equal and sums differ by `rtol` of their cell's weight."""
+    def close(self, other: CellTable, rtol: float, width: float) -> bool:
+        """Tell whether counts are equal and sums differ by `rtol` of their cell's weight.
+
+        Sums of offsets are compared in units of the scale, of which a cell is `width`: that is
+        what logarithms round.
+        """
         if (self.is_weighted, self.is_soft) != (other.is_weighted, other.is_soft):
             return False
         if not np.array_equal(self.rows, other.rows):
@@ -168,7 +172,7 @@ class CellTable:
         room = rtol * self.weight.sum(axis=0)
         return bool(
             np.all(np.abs(self.weight - other.weight) <= room)
-            and np.all(np.abs(self.offsets - other.offsets) <= room)
+            and np.all(np.abs(self.offsets - other.offsets) * width <= room)
             and np.allclose(self.squares, other.squares, rtol=rtol, atol=0)
             and abs(self.true_squared - other.true_squared) <= room.sum()
         )

@@ -77,11 +77,21 @@ class Columns:
         others = [name for name in (self.by, self.along) if name is not None]
         return list(dict.fromkeys([*(name for _, name in self.named()), *others]))
 
-    def bound(self, schema: Mapping[str, Any]) -> Columns:
-        """Return the columns with their classes known, once a table is seen to have them all."""
+    @property
+    def groups(self) -> str | None:
+        """The column that names groups and is read for nothing else, if there is one."""
+        others = {self.along, *(name for _, name in self.named())}
+        return None if self.by in others else self.by
+
+    def check_known(self, schema: Mapping[str, Any]) -> None:
+        """Refuse a table that has not all columns."""
         for name in self.names:
             if name not in schema:
                 raise CalibrantError(f"there is no column {name!r}; {inventory(schema)}")
+
+    def bound(self, schema: Mapping[str, Any]) -> Columns:
+        """Return the columns with their classes known, once a table is seen to have them all."""
+        self.check_known(schema)
         for role, name in self.named():
             if role != "label" or not self.is_multiclass:
                 _check_numbers(schema[name], role, name)

@@ -16,6 +16,7 @@ import narwhals.stable.v2 as nw
 import numpy as np
 import numpy.typing as npt
 
+from calibrant import checks
 from calibrant.arrays import AnyArray
 from calibrant.errors import CalibrantError
 from calibrant.sources.columns import Columns, Role
@@ -38,9 +39,22 @@ class Rule(NamedTuple):
     classes: tuple[Any, ...] = ()
 
     @property
-    def top(self) -> float:
-        """The largest number allowed."""
-        return _LARGEST if self.role == "weight" or self.classes else 1.0
+    def _top(self) -> float:
+        return _LARGEST if self.classes else 1.0
+
+    def is_outside(self, value: Any) -> Any:
+        """Tell whether a value, in an array or a column of an engine, is out of range."""
+        if self.role == "weight":
+            return (value < 0) | ((value > 0) & checks.outside_weights(value))
+        return (value < 0) | (value > self._top)
+
+    def all_sound(self, values: AnyArray) -> bool:
+        """Tell, in two reductions, whether no value of a column is missing or out of range."""
+        if len(values) == 0:
+            return True
+        if self.role == "weight":
+            return checks.are_weights(values)
+        return bool(values.min() >= 0 and values.max() <= self._top)
 
     @property
     def fault(self) -> str:
@@ -49,15 +63,19 @@ class Rule(NamedTuple):
             return f"null or nan in {self.column!r}"
         if self.classes:
             return f"an unknown class in {self.column!r}"
-        limits = "not finite or negative" if self.role == "weight" else "outside [0, 1]"
+        limits = "out of range" if self.role == "weight" else "outside [0, 1]"
         return f"{self.column!r} {limits}"
 
 
 class Example(NamedTuple):
-    """A row that breaks a rule, and its place in words where that is known: "at index 3"."""
+    """A row that breaks a rule, and its place in words where that is known: "at index 3".
+
+    `largest` is the largest value of all rows that break it, where that is known.
+    """
 
     value: Any
     place: str = ""
+    largest: float = np.inf
 
 
 def rules_of(columns: Columns) -> list[Rule]:
@@ -81,12 +99,8 @@ def broken_in_engine(rule: Rule, name: str) -> nw.Expr:
         return value.is_null() if rule.kind == "missing" else ~value.is_null() & ~known
     if rule.kind == "missing":
         return value.is_null() | value.is_nan()
-    return ~value.is_null() & ((value < 0) | (value > rule.top))
-
-
-def is_sound(values: AnyArray, top: float) -> bool:
-    """Tell, in two reductions, whether all values are numbers from 0 to `top`."""
-    return len(values) == 0 or bool(values.min() >= 0 and values.max() <= top)
+    outside: nw.Expr = rule.is_outside(value)
+    return ~value.is_null() & outside
 
 
 def most_telling(values: AnyArray, broken: Mask) -> int:
@@ -100,7 +114,7 @@ def broken_in_memory(rule: Rule, values: AnyArray) -> Mask:
     missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
     if rule.kind == "missing":
         return missing
-    return np.asarray(~missing & ((values < 0) | (values > rule.top)))
+    return np.asarray(~missing & rule.is_outside(values.astype(np.float64)))
 
 
 @dataclass
@@ -116,7 +130,9 @@ class Faults:
         if count:
             self.counts[code] += count
             if example is not None:
-                self.examples.setdefault(code, example)
+                first = self.examples.get(code, example)
+                largest = max(first.largest, example.largest)
+                self.examples[code] = first._replace(largest=largest)
 
     def merge(self, other: Faults, place: str) -> None:
         """Note what was found wrong somewhere else."""
@@ -164,36 +180,43 @@ class Faults:
             must, got = "must have a value in every row", f"got null or nan{place}"
             number = _rows(count)
         else:
-            must, got = _range(rule), f"got {example.value!r}{place}"
+            must, got = _range(rule, example.value), f"got {example.value!r}{place}"
             number = f"{_rows(count)} out of range"
         return (
             f"{rule.role} column {rule.column!r} {must}; {got} ({number}{also}{remark}): "
-            f"{_hint(rule, example.value)}"
+            f"{_hint(rule, example)}"
         )
 
 
-def _range(rule: Rule) -> str:
+def _range(rule: Rule, value: Any) -> str:
     if rule.classes:
         listed = ", ".join(repr(name) for name in rule.classes[:6])
         return f"must hold one of the classes {listed}{', ...' if len(rule.classes) > 6 else ''}"
-    return "must be finite and not negative" if rule.role == "weight" else "must lie in [0, 1]"
+    if rule.role == "weight":
+        is_weight = 0 <= value < np.inf
+        return checks.WEIGHT_RULE if is_weight else "must be finite and not negative"
+    return "must lie in [0, 1]"
 
 
-def _hint(rule: Rule, value: Any) -> str:
+def _hint(rule: Rule, example: Example) -> str:
     """Say what may have happened."""
+    value = example.value
     if rule.kind == "missing":
         return "fill them"
     if rule.classes:
         return "key prob by the values of the label column"
     if rule.role == "weight":
-        return "a weight says how much a row counts"
+        is_weight = 0 <= value < np.inf
+        return "rescale the weights" if is_weight else "a weight says how much a row counts"
     if rule.role == "label":
         return "outcomes are 0 or 1, or soft in between"
-    if -_ROUNDING_EXCESS <= value <= 1 + _ROUNDING_EXCESS:
+    if value >= -_ROUNDING_EXCESS and example.largest <= 1 + _ROUNDING_EXCESS:
         return "this looks like rounding, so clip it if you agree"
     if value < 0:
         return "turn logits or scores into probabilities first"
-    return "divide by 100 if they are percentages" if value <= 100 else "are they probabilities?"
+    if example.largest <= 100:
+        return "divide by 100 if they are percentages"
+    return "are they probabilities?"
 
 
 def _rows(count: int) -> str:

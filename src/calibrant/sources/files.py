@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import glob
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib.util import find_spec
 from pathlib import Path
@@ -19,11 +19,20 @@ import narwhals.stable.v2 as nw
 from narwhals import Expr
 
 from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.sketches.cells import Cells
 from calibrant.sketches.state import Sketch
 from calibrant.sources.columns import Columns, quoted
 from calibrant.sources.faults import Faults, rules_of
-from calibrant.sources.formats import FORMATS, format_of, open_relation
-from calibrant.sources.groups import merged
+from calibrant.sources.formats import (
+    FORMATS,
+    GroupForm,
+    LabelKind,
+    OpenFile,
+    check_unique,
+    format_of,
+    opened,
+)
+from calibrant.sources.groups import keys_of, merged, renamed
 from calibrant.sources.progress import progress
 from calibrant.sources.pushdown import sketch_in_engine
 from calibrant.sources.tally import Tally
@@ -36,6 +45,96 @@ if TYPE_CHECKING:
 _STRETCH = 1 << 24
 # How many rows DuckDB hands over at a time, at most.
 _BATCH = 1 << 20
+# What groups are called as they are written, beside what they look like.
+_GROUP = "calibrant: group"
+
+
+class Opened(NamedTuple):
+    """The columns of a file that are asked for, and how its groups are written."""
+
+    relation: DuckDBPyRelation
+    groups: GroupForm
+
+
+class Reader:
+    """Files that DuckDB reads, each of them looked at once."""
+
+    def __init__(self, connection: DuckDBPyConnection) -> None:
+        connection.execute("SET enable_progress_bar = false")  # there is one of ours
+        self.connection = connection
+        self._files: dict[Path, OpenFile | None] = {}
+        self._asked: dict[Path, tuple[Columns, LabelKind]] = {}
+        self._is_from_folder: dict[str, bool] = {}
+
+    def file(self, path: Path) -> OpenFile | None:
+        """Return a file, or None where it has no rows."""
+        if path not in self._files:
+            self._files[path] = opened(self.connection, path)
+        return self._files[path]
+
+    def open(
+        self, path: Path, columns: Columns, label: LabelKind, where: Expr | None = None
+    ) -> Opened | None:
+        """Return the columns that are asked for, or None where a file has no rows."""
+        file = self.file(path)
+        if file is None:
+            return None
+        check_unique(file, columns)
+        columns.check_known(file.all_types)
+        self._check_origin(file, columns)
+        self._asked[path] = columns, label
+        rows, asked = file.asked(columns, label)
+        group = None if columns.groups in file.folders else columns.groups
+        if where is not None:
+            rows = _filtered(file, rows, asked, group, where)
+            asked = {name: quoted(_GROUP if name == group else name) for name in asked}
+        return Opened(_selected(rows, asked), "values" if group is None else file.form)
+
+    @contextmanager
+    def saying(self, path: Path) -> Iterator[None]:
+        """Say in which file something is wrong, and what, in one sentence."""
+        from duckdb import Error
+
+        try:
+            yield
+        except CalibrantError as problem:
+            raise CalibrantError(f"{path}: {problem}") from problem
+        # Arrow hands on the errors of DuckDB as its own, which are OSErrors.
+        except (Error, OSError) as problem:
+            raise CalibrantError(self._explained(path, problem)) from problem
+
+    def _explained(self, path: Path, problem: BaseException) -> str:
+        if "Invalid unicode" in str(problem):
+            return f"{path} must be in UTF-8, and is not: save it so, as in Excel's 'CSV UTF-8'"
+        file = self._files.get(path)
+        if file is not None and path in self._asked and "Could not convert" in str(problem):
+            sentence = file.explained(*self._asked[path])
+            if sentence is not None:
+                return f"{path}: {sentence}"
+        return f"{path} cannot be read as {FORMATS[format_of(path)]}: {_reason(problem)}"
+
+    def _check_origin(self, file: OpenFile, columns: Columns) -> None:
+        """Refuse a column that is in some files and in the names of the folders of others."""
+        for name in columns.names:
+            is_from_folder = name in file.folders
+            if self._is_from_folder.setdefault(name, is_from_folder) != is_from_folder:
+                raise CalibrantError(
+                    f"column {name!r} must be in all files or in the names of all folders; here it "
+                    f"is in the name of {'a folder' if is_from_folder else 'none'}"
+                )
+
+
+@contextmanager
+def connected() -> Iterator[Reader]:
+    """Give a reader of files."""
+    try:
+        import duckdb
+    except ImportError as problem:
+        raise MissingDependencyError(
+            "reading files needs duckdb: pip install 'calibrant[files]'"
+        ) from problem
+    with duckdb.connect() as connection:
+        yield Reader(connection)
 
 
 class Table(NamedTuple):
@@ -44,26 +143,26 @@ class Table(NamedTuple):
     path: Path
     frame: nw.LazyFrame[Any]
     columns: Columns
+    groups: GroupForm
 
 
 def sketch_files(
-    source: str | os.PathLike[str], columns: Columns, where: Expr | None, n_cells: int
+    reader: Reader,
+    paths: Sequence[Path],
+    columns: Columns,
+    cells: Cells,
+    where: Expr | None = None,
+    positive: Any = None,
 ) -> tuple[dict[Any, Sketch], Faults]:
-    """Return sketches of the rows of all files, by group or class, and the rows not counted."""
-    try:
-        import duckdb
-    except ImportError as problem:
-        raise MissingDependencyError(
-            "reading files needs duckdb: pip install 'calibrant[files]'"
-        ) from problem
-    paths = paths_of(source)
-    with duckdb.connect() as connection:
-        connection.execute("SET enable_progress_bar = false")  # there is one of ours
-        tables = _tables(connection, paths, columns, where)
-        # Rows come out of DuckDB by way of pyarrow; groups are better told apart inside.
-        if columns.by is None and find_spec("pyarrow") is not None:
-            return _streamed(tables, n_cells, is_filtered=where is not None)
-        return _pushed_down(tables, columns, n_cells)
+    """Return sketches of the rows of all files, by group or class, and the rows not counted.
+
+    With `positive`, outcomes are whether the label is that one.
+    """
+    tables = _tables(reader, paths, columns, where, positive)
+    # Rows come out of DuckDB by way of pyarrow; groups are better told apart inside.
+    if columns.by is None and find_spec("pyarrow") is not None:
+        return _streamed(reader, tables, cells, is_filtered=where is not None)
+    return _pushed_down(reader, tables, columns, cells)
 
 
 def paths_of(source: str | os.PathLike[str]) -> list[Path]:
@@ -91,17 +190,19 @@ def paths_of(source: str | os.PathLike[str]) -> list[Path]:
 
 
 def _tables(
-    connection: DuckDBPyConnection, paths: list[Path], columns: Columns, where: Expr | None
+    reader: Reader, paths: Sequence[Path], columns: Columns, where: Expr | None, positive: Any
 ) -> Iterator[Table]:
     """Open the files that have rows, one after the other."""
+    is_word = columns.is_multiclass or positive is not None
     classes: tuple[Any, ...] | None = None
     for path in paths:
-        with saying(path):
-            relation = open_relation(
-                connection, path, columns, "word" if columns.is_multiclass else "number"
-            )
-            if relation is None:
+        with reader.saying(path):
+            found = reader.open(path, columns, "word" if is_word else "number", where)
+            if found is None:
                 continue
+            relation = found.relation
+            if positive is not None:
+                relation = _compared(relation, columns.label, positive)
             frame = nw.from_native(relation)
             bound = columns.bound(frame.collect_schema())
             if classes not in (None, bound.classes):
@@ -109,19 +210,50 @@ def _tables(
                     f"label column {columns.label!r} must hold text or numbers in all files alike"
                 )
             classes = bound.classes
-        yield Table(path, frame if where is None else frame.filter(where), bound)
+        yield Table(path, frame, bound, found.groups)
+
+
+def _filtered(
+    file: OpenFile,
+    rows: DuckDBPyRelation,
+    asked: Mapping[str, str],
+    group: str | None,
+    where: Expr,
+) -> DuckDBPyRelation:
+    """Return the rows that are meant, with all columns as they look, and groups as written."""
+    seen = {
+        name: asked[name] if name in asked and name != group else file.sql(name)
+        for name in file.all_types
+    }
+    if group is not None:
+        seen[_GROUP] = asked[group]
+    relation: DuckDBPyRelation = nw.from_native(_selected(rows, seen)).filter(where).to_native()
+    return relation
+
+
+def _selected(rows: DuckDBPyRelation, columns: Mapping[str, str]) -> DuckDBPyRelation:
+    return rows.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items()))
+
+
+def _compared(relation: DuckDBPyRelation, label: str, positive: Any) -> DuckDBPyRelation:
+    """Return rows whose outcomes are whether the label is the positive one."""
+    from duckdb import ColumnExpression, ConstantExpression, StarExpression
+
+    is_positive = ColumnExpression(label) == ConstantExpression(positive)
+    others = StarExpression(exclude=[label])
+    return relation.select(others, is_positive.alias(label))
 
 
 def _streamed(
-    tables: Iterator[Table], n_cells: int, *, is_filtered: bool
+    reader: Reader, tables: Iterator[Table], cells: Cells, *, is_filtered: bool
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Count the rows as DuckDB reads them."""
     tally = None
     with progress() as show:
-        for path, frame, columns in tables:
-            tally = tally or Tally(columns, n_cells)
+        for path, frame, columns, _ in tables:
+            tally = tally or Tally(columns, cells)
             tally.begin(f" of {path.name}" + ", counting those kept by where" * is_filtered)
-            with saying(path):
+            with reader.saying(path):
                 for stretch in _stretches(frame.to_native(), columns.names):
                     tally.take(stretch)
                     show(path.name, len(stretch))
@@ -148,36 +280,19 @@ def _stretches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.Data
 
 
 def _pushed_down(
-    tables: Iterator[Table], columns: Columns, n_cells: int
+    reader: Reader, tables: Iterator[Table], columns: Columns, cells: Cells
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Let DuckDB add up the rows of each file, and add up the files."""
-    parts, faults = [], Faults(rules_of(columns))
-    for path, frame, bound in tables:
-        with saying(path):
-            sketches, wrong = sketch_in_engine(frame, bound, n_cells)
+    parts: dict[GroupForm, list[dict[Any, Sketch]]] = {"values": [], "text": [], "json": []}
+    faults = Faults(rules_of(columns))
+    for path, frame, bound, groups in tables:
+        with reader.saying(path):
+            sketches, wrong = sketch_in_engine(frame, bound, cells)
         faults.rules = wrong.rules
         faults.merge(wrong, f"in {path.name}")
-        parts.append(sketches)
-    return merged(parts), faults
-
-
-@contextmanager
-def saying(path: Path) -> Iterator[None]:
-    """Say in which file something is wrong, and what, in one sentence."""
-    from duckdb import Error
-
-    try:
-        yield
-    except CalibrantError as problem:
-        raise CalibrantError(f"{path}: {problem}") from problem
-    # Arrow hands on the errors of DuckDB as its own, which are OSErrors.
-    except (Error, OSError) as problem:
-        if "Invalid unicode" in str(problem):
-            raise CalibrantError(
-                f"{path} must be in UTF-8, and is not: save it so, as in Excel's 'CSV UTF-8'"
-            ) from problem
-        form = FORMATS[format_of(path)]
-        raise CalibrantError(f"{path} cannot be read as {form}: {_reason(problem)}") from problem
+        parts[groups].append(sketches)
+    total = {form: merged(some) for form, some in parts.items()}
+    return merged(renamed(one, keys_of(one, form)) for form, one in total.items()), faults
 
 
 def _reason(problem: BaseException) -> str:

@@ -1,9 +1,12 @@
 """Pushdown: one expression, run by the engine that holds the table; only cells come back.
 
-The engine adds up, for each cell (and group), what a sketch keeps. The cell of a score is found
-without trusting how an engine rounds: p * N taken to a whole number, which some engines do by
-rounding and some by truncation, is the cell or one of its neighbours, and comparing p with the
-edges k/N decides. Rows that break rule i are counted in "cell" -1 - i.
+The engine adds up, for each key (and group), what a sketch keeps. The key of a row says where it
+belongs:
+
+    k + 2    cell k, where the engine's arithmetic, however it rounds, leaves no doubt
+    p        the score itself, from 0 to 1, where p is near an edge: few scores are, and the table
+             of edges here decides about them
+    -1 - i   rows that break rule i
 """
 
 from __future__ import annotations
@@ -16,34 +19,37 @@ import numpy as np
 
 from calibrant.arrays import AnyArray
 from calibrant.errors import MissingDependencyError
-from calibrant.sketches.cells import ProbabilityCells
+from calibrant.problem import Index
+from calibrant.sketches.cells import ABOVE, BELOW, LOGIT_REACH, Cells
 from calibrant.sketches.state import Sketch
-from calibrant.sketches.table import CellTable
+from calibrant.sketches.table import CellTable, Offsets
 from calibrant.sources.columns import Columns, quoted
 from calibrant.sources.faults import Example, Faults, broken_in_engine, rules_of
 from calibrant.sources.groups import key_of
 
 Lazy = nw.LazyFrame[Any]
-Cells = dict[str, AnyArray]
+Sums = dict[str, AnyArray]
 
 # Short names of our own: those of the table may be anything.
-_LABEL, _WEIGHT, _BY, _FAULT, _CELL = "y", "w", "g", "fault", "cell"
+_LABEL, _WEIGHT, _BY, _FAULT, _KEY = "y", "w", "g", "fault", "key"
+# More, in cells, than any engine's arithmetic is wrong by.
+_DOUBT = 2.0**-20
 _SUMS = ("n", "soft", "w0", "w1", "w2", "d0", "d1", "e0", "e1", "yy")
 
 
 def sketch_in_engine(
-    frame: Lazy, columns: Columns, n_cells: int
+    frame: Lazy, columns: Columns, cells: Cells
 ) -> tuple[dict[Any, Sketch], Faults]:
     """Return sketches by group or class, and what is known of the rows not counted."""
     faults = Faults(rules_of(columns))
     rows = _with_faults(_renamed(frame, columns), columns, faults)
     if columns.is_multiclass:
         _count_faults(_collected(rows.group_by(_FAULT).agg(nw.len().alias("rows"))), faults)
-        sketches = _by_class(rows, columns, n_cells, faults)
+        sketches = _by_class(rows, columns, cells, faults)
     else:
-        cells = _collected(_summed(rows.with_columns(p=nw.col("p0")), columns, n_cells))
-        _count_faults(cells, faults)
-        sketches = _by_group(cells, columns, n_cells)
+        found = _collected(_summed(rows.with_columns(p=nw.col("p0")), columns, cells))
+        _count_faults(found, faults)
+        sketches = _by_group(found, columns, cells)
     return sketches, _with_examples(rows, columns, faults)
 
 
@@ -94,41 +100,67 @@ def _short_names(columns: Columns) -> list[str]:
     return [*(f"p{i}" for i in range(len(columns.probs))), _LABEL, *weight]
 
 
-def _summed(rows: Lazy, columns: Columns, n_cells: int) -> Lazy:
-    """Return the sums of a sketch for each cell and group of rows with p, y and perhaps w."""
-    p, y, k, size = nw.col("p"), nw.col(_LABEL), nw.col("k"), nw.col("size")
+def _summed(rows: Lazy, columns: Columns, cells: Cells) -> Lazy:
+    """Return the sums of a sketch for each key and group of rows with p, y and perhaps w."""
+    y, d = nw.col(_LABEL), nw.col("d")
     is_sound = nw.col(_FAULT) == len(rules_of(columns))
-    place = nw.when(is_sound).then(p * n_cells).otherwise(nw.lit(0.0))
-    rows = rows.with_columns(k=place.cast(nw.Int64).cast(nw.Float64))
-    # A column of its own for N: dividing by a number, polars multiplies by its inverse instead.
-    rows = rows.with_columns(size=k * 0 + n_cells)
-    above = nw.when(p >= (k + 1) / size).then(k + 1).otherwise(k)
-    rows = rows.with_columns(k=nw.when(p < k / size).then(k - 1).otherwise(above))
-    rows = rows.with_columns(k=nw.when(k < size).then(k).otherwise(k - 1))
     w = nw.lit(1.0) if columns.weight is None else nw.col(_WEIGHT)
-    rows = rows.with_columns(
-        d=p * n_cells - k - 0.5,
+    rows = _with_keys(rows.with_columns(sound=is_sound), cells).with_columns(
         w0=w * (1 - y),
         w1=w * y,
         w2=w * w,
-        # What weighs nothing counts for nothing, once it is known to be sound.
+        # What weighs nothing is ignored, once it is known to be valid.
         n=nw.when(is_sound & (w == 0)).then(nw.lit(0)).otherwise(nw.lit(1)),
         soft=nw.when((y > 0) & (y < 1) & (w > 0)).then(nw.lit(1)).otherwise(nw.lit(0)),
-        cell=nw.when(is_sound).then(k).otherwise(-1.0 - nw.col(_FAULT)).cast(nw.Int64),
     )
-    d, w0, w1 = nw.col("d"), nw.col("w0"), nw.col("w1")
+    w0, w1 = nw.col("w0"), nw.col("w1")
     rows = rows.with_columns(d0=w0 * d, d1=w1 * d, e0=w0 * d * d, e1=w1 * d * d, yy=w1 * y)
-    keys = [_CELL] if columns.by is None else [_CELL, _BY]
+    keys = [_KEY] if columns.by is None else [_KEY, _BY]
     return rows.group_by(keys).agg(*(nw.col(name).sum() for name in _SUMS))
 
 
-def _collected(frame: Lazy) -> Cells:
+def _with_keys(rows: Lazy, cells: Cells) -> Lazy:
+    """Add each row's key, and its offset d from the centre where the key is an inner cell."""
+    p, q, place, k, d = (nw.col(name) for name in ("p", "q", "place", "k", "d"))
+    low, high = float(cells.edges[0]), float(cells.edges[-1])
+    rows = rows.with_columns(inside=nw.col("sound") & (p >= low) & (p < high))
+    # Engines refuse the logarithm of 0, even of rows that have no use for it.
+    rows = rows.with_columns(q=nw.when(nw.col("inside")).then(p).otherwise(nw.lit(0.5)))
+    place_of_q, doubt = _guess(q, cells)
+    # As whole numbers: some engines round and some truncate.
+    rows = rows.with_columns(place=place_of_q)
+    rows = rows.with_columns(k=place.cast(nw.Int64).cast(nw.Float64))
+    rows = rows.with_columns(k=nw.when(place < k).then(k - 1).otherwise(k))
+    rows = rows.with_columns(d=place - k - 0.5)
+    clear = nw.col("inside") & (d > doubt - 0.5) & (d < 0.5 - doubt)
+    below, above = (float(cells.n_cells + outer + 2) for outer in (BELOW, ABOVE))
+    beside = nw.when((p >= high) & (p < 1)).then(nw.lit(above)).otherwise(p)
+    beside = nw.when((p > 0) & (p < low)).then(nw.lit(below)).otherwise(beside)
+    key = nw.when(clear).then(k + 2).otherwise(beside)
+    return rows.with_columns(
+        key=nw.when(nw.col("sound")).then(key).otherwise(-1.0 - nw.col(_FAULT)),
+        d=nw.when(clear).then(d).otherwise(nw.lit(0.0)),
+    )
+
+
+def _guess(q: nw.Expr, cells: Cells) -> tuple[nw.Expr, nw.Expr]:
+    """Return where scores lie, in cells from the first edge, and how far off that may be."""
+    if cells.scale == "probability":
+        return q * cells.n_cells, nw.lit(_DOUBT)
+    # Near p = 1 doubles are far apart on the logit scale, and edges that far from where they would
+    # lie if they were not rounded.
+    return ((q / (1 - q)).log() + LOGIT_REACH) / cells.width, _DOUBT + 2.0**-52 / cells.width / (
+        1 - q
+    )
+
+
+def _collected(frame: Lazy) -> Sums:
     """Return what the engine has worked out, as columns."""
     names = frame.collect_schema().names()
     if frame.implementation.is_duckdb():
         # DuckDB hands out plain rows without pyarrow or pandas.
         rows = frame.to_native().fetchall()
-        return {name: _array([row[i] for row in rows]) for i, name in enumerate(names)}
+        return {name: _array(name, [row[i] for row in rows]) for i, name in enumerate(names)}
     try:
         table = frame.collect()
     except ImportError as problem:
@@ -136,29 +168,29 @@ def _collected(frame: Lazy) -> Cells:
             f"fetching cells from {frame.implementation.value} needs {problem.name}: "
             f"pip install {problem.name}"
         ) from problem
-    return {name: _array(table[name].to_list()) for name in names}
+    return {name: _array(name, table[name].to_list()) for name in names}
 
 
-def _array(values: list[Any]) -> AnyArray:
-    """Return a column of numbers, or of whatever names groups."""
-    if all(isinstance(value, int | float) for value in values):
+def _array(name: str, values: list[Any]) -> AnyArray:
+    """Return a column of numbers, or of whatever names groups, exactly."""
+    if name != _BY and all(isinstance(value, int | float) for value in values):
         return np.array(values)
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
 
 
-def _count_faults(found: Cells, faults: Faults) -> None:
-    if _CELL in found:
-        codes, counts = -1 - found[_CELL], found["n"]
+def _count_faults(found: Sums, faults: Faults) -> None:
+    if _KEY in found:
+        codes, counts = -1 - found[_KEY], found["n"]
     else:
         codes, counts = found[_FAULT], found["rows"]
     for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
         if 0 <= code < len(faults.rules):
-            faults.add(code, int(count))
+            faults.add(int(code), int(count))
 
 
-def _by_class(rows: Lazy, columns: Columns, n_cells: int, faults: Faults) -> dict[Any, Sketch]:
+def _by_class(rows: Lazy, columns: Columns, cells: Cells, faults: Faults) -> dict[Any, Sketch]:
     """Ask for the cells of one class after the other: each reads only its own column."""
     n_rules = len(faults.rules)
     if faults.total:
@@ -168,51 +200,69 @@ def _by_class(rows: Lazy, columns: Columns, n_cells: int, faults: Faults) -> dic
         is_true = nw.when(nw.col(_LABEL) == name).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
         asked = {"p": nw.col(f"p{i}"), _LABEL: is_true, _FAULT: nw.lit(n_rules)}
         weight = [] if columns.weight is None else [_WEIGHT]
-        cells = _collected(_summed(rows.select(*weight, **asked), columns, n_cells))
-        sketches[name] = _sketch(cells, columns.weight is not None, n_cells)
+        found = _collected(_summed(rows.select(*weight, **asked), columns, cells))
+        sketches[name] = _sketch(found, columns.weight is not None, cells)
     return sketches
 
 
-def _by_group(cells: Cells, columns: Columns, n_cells: int) -> dict[Any, Sketch]:
+def _by_group(found: Sums, columns: Columns, cells: Cells) -> dict[Any, Sketch]:
     """Return one sketch for each group, the group of everything being None."""
-    counted = cells[_CELL] >= 0
-    groups: dict[Any, list[int]] = {} if columns.by else {None: np.flatnonzero(counted).tolist()}
+    counted = np.flatnonzero(found[_KEY] >= 0).tolist()
+    groups: dict[Any, list[int]] = {} if columns.by else {None: counted}
     if columns.by is not None:
-        for i in np.flatnonzero(counted).tolist():
-            groups.setdefault(key_of(cells[_BY][i]), []).append(i)
+        for i in counted:
+            groups.setdefault(key_of(found[_BY][i]), []).append(i)
     return {
-        key: _sketch(
-            {name: cells[name][at] for name in (_CELL, *_SUMS)}, bool(columns.weight), n_cells
+        group: _sketch(
+            {name: found[name][at] for name in (_KEY, *_SUMS)}, bool(columns.weight), cells
         )
-        for key, at in groups.items()
+        for group, at in groups.items()
     }
 
 
-def _sketch(found: Cells, is_weighted: bool, n_cells: int) -> Sketch:
-    """Return the sketch made of sums over cells, each of which occurs once."""
-    cells = ProbabilityCells(n_cells)
+def _sketch(found: Sums, is_weighted: bool, cells: Cells) -> Sketch:
+    """Return the sketch made of sums over keys."""
     table = CellTable.empty(cells.size)
-    at = found[_CELL].astype(np.intp)
-    for outcome in (0, 1):
-        table.offsets[outcome, at] = found[f"d{outcome}"] + 1j * found[f"e{outcome}"]
+    at, offsets = _placed(found, cells)
+    np.add.at(table.offsets.T, at, offsets.T)
     table.is_weighted = is_weighted
     table.is_soft = bool(found["soft"].any())
     weight = np.stack((found["w0"], found["w1"]))
     if not (is_weighted or table.is_soft):
-        table.counts[:, at] = weight
+        np.add.at(table.counts.T, at, weight.T.astype(np.int64))
         return Sketch.of_table(cells, table)
     weighed = table.weighing()
-    weighed.rows[at] = found["n"]
-    weighed.weight[:, at] = weight
-    weighed.squares[at] = found["w2"]
+    np.add.at(weighed.rows, at, found["n"])
+    np.add.at(weighed.weight.T, at, weight.T)
+    np.add.at(weighed.squares, at, found["w2"])
     weighed.true_squared = float(found["yy"].sum())
     return Sketch.of_table(cells, table)
+
+
+def _placed(found: Sums, cells: Cells) -> tuple[Index, Offsets]:
+    """Return the cell of each key, and the sums of the offsets of its rows by outcome."""
+    cell = found[_KEY].astype(np.float64) - 2
+    offsets = np.stack([found[f"d{y}"] + 1j * found[f"e{y}"] for y in (0, 1)])
+    (single,) = np.nonzero(cell < 0)
+    if len(single):
+        p = np.asarray(found[_KEY][single], dtype=np.float64)
+        here, d = np.empty((2, len(p)))
+        cells.locate(p, here, d)
+        cell[single] = here
+        for outcome in (0, 1):
+            offsets[outcome, single] = found[f"w{outcome}"][single] * (d + 1j * d * d)
+    return cell.astype(np.intp), offsets
 
 
 def _with_examples(rows: Lazy, columns: Columns, faults: Faults) -> Faults:
     """Ask for the least value that breaks each rule that is broken: it says most."""
     for code in faults.counts:
         name = _short_names(columns)[code // 2]
-        broken = rows.filter(nw.col(_FAULT) == code).select(name).sort(name).head(1)
-        faults.examples[code] = Example(_collected(broken)[name].tolist()[0])
+        broken = rows.filter(nw.col(_FAULT) == code).select(name)
+        example = Example(_collected(broken.sort(name).head(1))[name].tolist()[0])
+        rule = faults.rules[code]
+        if rule.role == "prob" and rule.kind == "outside":
+            largest = _collected(broken.select(nw.col(name).max()))[name].tolist()[0]
+            example = example._replace(largest=largest)
+        faults.examples[code] = example
     return faults

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from typing import Any, overload
 
 import narwhals.stable.v2 as nw
@@ -12,7 +13,7 @@ from narwhals.exceptions import NarwhalsError
 
 from calibrant import checks
 from calibrant.errors import CalibrantError
-from calibrant.sketches.cells import DEFAULT_CELLS
+from calibrant.sketches.cells import DEFAULT_CELLS, Cells, Scale
 from calibrant.sketches.state import Sketch
 from calibrant.sources.columns import Columns
 from calibrant.sources.faults import Faults, OnInvalid
@@ -39,6 +40,7 @@ def sketch(
     where: Expr | None = None,
     on_invalid: OnInvalid = "raise",
     n_cells: int | None = None,
+    scale: Scale = "probability",
 ) -> Sketch: ...
 @overload
 def sketch(
@@ -51,6 +53,7 @@ def sketch(
     where: Expr | None = None,
     on_invalid: OnInvalid = "raise",
     n_cells: int | None = None,
+    scale: Scale = "probability",
 ) -> Sketch | dict[Any, Sketch]: ...
 def sketch(
     source: Any,
@@ -62,6 +65,7 @@ def sketch(
     where: Expr | None = None,
     on_invalid: OnInvalid = "raise",
     n_cells: int | None = None,
+    scale: Scale = "probability",
 ) -> Sketch | dict[Any, Sketch]:
     """Read a table or files of any size, once, and keep what calibration needs to know.
 
@@ -84,7 +88,7 @@ def sketch(
         column a class: as a mapping from the values of `label` to columns, or as a list, where the
         values of `label` are the numbers 0, 1, ... of the columns or their names.
     weight
-        The column of non-negative weights; a row of weight 0 counts for nothing.
+        The column of non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
     by
         The column whose values make groups, each with a sketch of its own. Take fewer cells for
         many groups: a sketch of 50 400 is 2.4 MB.
@@ -96,7 +100,9 @@ def sketch(
         in one sentence, "drop" leaves them out and warns how many there were, unless most rows are
         out of range.
     n_cells
-        How many cells each sketch has: 50 400 unless told otherwise, 2520 for class-wise sketches.
+        The number of cells of each sketch: 50 400 by default, 2520 for class-wise sketches.
+    scale
+        "probability", or "logit" for measures on the logit scale; see :class:`calibrant.Sketch`.
 
     Returns
     -------
@@ -108,7 +114,9 @@ def sketch(
     -----
     One pass over the data, in memory that does not grow with it; class-wise sketches of lazy tables
     take a pass a class, over the columns of that class. Whether the probabilities of a row sum to 1
-    is not looked at. Files are read in the order of their names, each by its own header.
+    is not looked at. Files are read in the order of their names, each by its own header. Folders
+    called ``site=a`` add a column to the files in them, unless these have it. In text files an
+    empty field is null, and so are words such as NA in columns of numbers.
 
     Examples
     --------
@@ -121,31 +129,48 @@ def sketch(
     """
     checks.check_choice(on_invalid, "on_invalid", ("raise", "drop"))
     columns = Columns.read(label, prob, weight, by)
+    _check_where(where)
+    read = partial(_read, source, columns, where)
+    left = " left by where" * (where is not None)
+    return sketched(read, columns, n_cells, scale, on_invalid, left=left, stacklevel=2)
+
+
+def sketched(
+    read: Callable[[Cells], Found],
+    columns: Columns,
+    n_cells: int | None,
+    scale: Scale,
+    on_invalid: OnInvalid,
+    *,
+    left: str = "",
+    stacklevel: int = 1,
+) -> Sketch | dict[Any, Sketch]:
+    """Return what is read with so many cells, if it has rows and none has to be refused."""
     if n_cells is None:
         n_cells = CLASSWISE_CELLS if columns.is_multiclass else DEFAULT_CELLS
-    n_cells = Sketch(n_cells).n_cells  # refuses what cannot be
-    _check_where(where)
+    cells = Sketch(n_cells, scale).cells  # refuses what cannot be
     try:
-        sketches, faults = _read(source, columns, where, n_cells)
+        sketches, faults = read(cells)
     except NarwhalsError as problem:
         reason = str(problem).partition("\n")[0]
         raise CalibrantError(f"source cannot be read as asked: {reason}") from problem
     n = sum(one.n for one in sketches.values()) // len(columns.probs)
     faults.refuse(n, on_invalid)
-    faults.warn(n, stacklevel=2)
+    faults.warn(n, stacklevel=stacklevel + 1)
     if n == 0:
-        left = " left by where" * (where is not None) + " that can be counted" * bool(faults.total)
+        left += " that can be counted" * bool(faults.total)
         raise CalibrantError(f"source must have at least one row{left}; it has none")
     if columns.by is None and not columns.is_multiclass:
         return sketches[None]
     return sketches if columns.is_multiclass else in_order(sketches)
 
 
-def _read(source: Any, columns: Columns, where: Expr | None, n_cells: int) -> Found:
+def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Found:
     if isinstance(source, str | os.PathLike):
-        from calibrant.sources.files import sketch_files
+        from calibrant.sources.files import connected, paths_of, sketch_files
 
-        return sketch_files(source, columns, where, n_cells)
+        with connected() as reader:
+            return sketch_files(reader, paths_of(source), columns, cells, where)
     frame = nw.from_native(source, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         raise CalibrantError(
@@ -156,8 +181,8 @@ def _read(source: Any, columns: Columns, where: Expr | None, n_cells: int) -> Fo
     if where is not None:
         frame = frame.filter(where)
     if isinstance(frame, nw.LazyFrame):
-        return sketch_in_engine(frame, columns, n_cells)
-    tally = Tally(columns, n_cells)
+        return sketch_in_engine(frame, columns, cells)
+    tally = Tally(columns, cells)
     tally.begin(" of the rows kept by where" * (where is not None))
     tally.take(frame)
     return tally.sketches, tally.faults

@@ -11,13 +11,13 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import AnyArray
 from calibrant.problem import Index
+from calibrant.sketches.cells import Cells
 from calibrant.sketches.state import Sketch
 from calibrant.sources.columns import Columns
 from calibrant.sources.faults import (
     Example,
     Faults,
     broken_in_memory,
-    is_sound,
     most_telling,
     rules_of,
 )
@@ -31,11 +31,11 @@ _CODE = "calibrant: code of the group"
 class Tally:
     """Sketches by group or class (the key of everything is None), and the rows not counted."""
 
-    def __init__(self, columns: Columns, n_cells: int) -> None:
+    def __init__(self, columns: Columns, cells: Cells) -> None:
         self.columns = columns
         self.sketches: dict[Any, Sketch] = {}
         self.faults = Faults(rules_of(columns))
-        self._n_cells = n_cells
+        self._cells = cells
         self._n_seen, self._origin = 0, ""
 
     def begin(self, origin: str) -> None:
@@ -68,7 +68,7 @@ class Tally:
 
     def _count(self, key: Any, rows: list[AnyArray]) -> None:
         p, y, *weight = rows
-        sketch = self.sketches.setdefault(key, Sketch(self._n_cells))
+        sketch = self.sketches.setdefault(key, Sketch(self._cells.n_cells, self._cells.scale))
         sketch.update(y, p, *weight)
 
     def _values(self, frame: Frame) -> list[AnyArray]:
@@ -83,8 +83,8 @@ class Tally:
     def _without_faults(self, frame: Frame) -> Frame:
         """Return the rows that break no rule, and note the others."""
         values = self._values(frame)
-        tops = [rule.top for rule in self.faults.rules[::2]]
-        if all(is_sound(column, top) for column, top in zip(values, tops, strict=True)):
+        rules = self.faults.rules[1::2]
+        if all(rule.all_sound(column) for rule, column in zip(rules, values, strict=True)):
             return frame
         seen = np.zeros(len(frame), dtype=bool)
         for code, rule in enumerate(self.faults.rules):
@@ -92,7 +92,8 @@ class Tally:
             if broken.any():
                 row = most_telling(values[code // 2], broken)
                 place = f"at index {self._n_seen + row}{self._origin}"
-                example = Example(frame[rule.column][row : row + 1].to_list()[0], place)
+                value = frame[rule.column][row : row + 1].to_list()[0]
+                example = Example(value, place, float(values[code // 2][broken].max()))
                 self.faults.add(code, int(broken.sum()), example)
             seen |= broken
         return frame.filter((~seen).tolist())

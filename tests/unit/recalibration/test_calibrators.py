@@ -10,11 +10,14 @@ from sklearn.exceptions import NotFittedError
 import calibrant as cb
 from calibrant import recalibration as rc
 from calibrant.errors import CalibrantError
+from tests.tolerances import ROUNDING, nearly
 
 RNG = np.random.default_rng(0)
 P = RNG.random(200)
 Y = (RNG.random(200) < P**2).astype(int)
 T = np.linspace(0, 1, 101)
+# Fits end when a step is small: rounding may decide which step is the last.
+FITTED = 1e-9
 ALL = {**rc.METHODS, "identity": rc.IdentityCalibrator()}
 NEVER_FALL = [
     *("temperature", "platt", "beta", "isotonic", "scaling_binning", "identity"),
@@ -51,7 +54,7 @@ def test_defined_wherever_there_is_a_row(name, p, y):
     assert mended.shape == T.shape
     assert is_probability(mended)
     if name in NEVER_FALL:
-        assert np.all(np.diff(mended) >= 0)
+        assert np.all(np.diff(mended) >= -ROUNDING)
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -78,18 +81,20 @@ def test_certain_predictions_stay_and_say_nothing():
     p, y = [0.0, 1.0, *P], [1, 0, *Y]
     for name in ("temperature", "platt", "beta"):
         with_ends, without = ALL[name].fit(p, y).map_, ALL[name].fit(P, Y).map_
-        assert with_ends == without
+        assert vars(with_ends) == pytest.approx(vars(without), abs=FITTED)
         assert ALL[name].fit(p, y).predict([0.0, 1.0]).tolist() == [0.0, 1.0]
-    assert rc.PlattCalibrator().fit([0.0, 1.0], [1, 0]).predict([0.3]).tolist() == [0.3]
-    assert rc.TemperatureCalibrator().fit([0.0, 1.0], [1, 0]).predict([0.3])[0] == 0.3
+    for calibrator in (rc.PlattCalibrator(), rc.TemperatureCalibrator()):
+        assert calibrator.fit([0.0, 1.0], [1, 0]).predict([0.3])[0] == nearly(0.3)
 
 
 def test_a_class_of_probability_0_that_happened_says_nothing():
     rng = np.random.default_rng(0)
     prob = np.append(rng.dirichlet(np.ones(3), 50), [[0.6, 0.4, 0.0]] * 20, axis=0)
     label = np.append(rng.integers(0, 3, 50), [2] * 20)
-    with_them, without = rc.TemperatureCalibrator(), rc.TemperatureCalibrator()
-    assert with_them.fit(prob, label).maps_ == without.fit(prob[:50], label[:50]).maps_
+    with_them, without = (
+        rc.TemperatureCalibrator().fit(prob[:n], label[:n]).map_.temperature for n in (70, 50)
+    )
+    assert with_them == pytest.approx(without, abs=FITTED)
 
 
 def test_no_slope_reverses_the_order():
@@ -100,7 +105,7 @@ def test_no_slope_reverses_the_order():
 
 def test_temperature_has_ends():
     foreseen = rc.TemperatureCalibrator().fit([0.4, 0.6], [0, 1]).map_
-    assert 1 / foreseen.a == 0.01
+    assert 1 / foreseen.a == nearly(0.01)
     reversed_ = rc.TemperatureCalibrator().fit([0.4, 0.6], [1, 0]).map_
     assert 1 / reversed_.a == pytest.approx(100)
 
@@ -111,7 +116,7 @@ def test_weights_are_rows_and_zero_counts_for_nothing(name):
     weighted = ALL[name].fit(P, Y, sample_weight=w).predict(T)
     repeated = ALL[name].fit(np.repeat(P, w), np.repeat(Y, w)).predict(T)
     kept = ALL[name].fit(P[w > 0], Y[w > 0], sample_weight=w[w > 0]).predict(T)
-    assert weighted.tolist() == kept.tolist()
+    assert weighted == pytest.approx(kept, abs=FITTED)
     # Silverman's rule and Platt's targets count rows, not weights.
     slack = 0.03 if name.startswith(("density", "platt", "beta", "scaling")) else 1e-6
     assert weighted == pytest.approx(repeated, abs=slack)
@@ -125,20 +130,21 @@ def test_refits_and_row_order(name):
     first = ALL[name].fit(P, Y).predict(T)
     assert ALL[name].fit(P, Y).predict(T).tolist() == first.tolist()
     ALL[name].fit([0.5], [1])
-    assert ALL[name].fit(P[order], Y[order]).predict(T) == pytest.approx(first, abs=1e-9)
+    assert ALL[name].fit(P[order], Y[order]).predict(T) == pytest.approx(first, abs=FITTED)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_two_columns_labels_and_tensors_of_any_kind(name):
     expected = ALL[name].fit(P, Y).predict(P)
+    same = pytest.approx(expected, abs=FITTED)
     both = np.stack((1 - P, P), axis=1)
     fitted = ALL[name].fit(both, np.where(Y, "yes", "no"), labels=["no", "yes"])
-    assert fitted.predict(both)[:, 1].tolist() == expected.tolist()
-    assert fitted.predict(both)[:, 0].tolist() == (1 - expected).tolist()
-    assert fitted.predict(P).tolist() == expected.tolist()
-    assert fitted.predict(P[:, None]).tolist() == expected.tolist()
+    assert fitted.predict(both)[:, 1] == same
+    assert fitted.predict(both)[:, 0] == pytest.approx(1 - expected, abs=FITTED)
+    assert fitted.predict(P) == same
+    assert fitted.predict(P[:, None]) == same
     named = ALL[name].fit(P.tolist(), np.where(Y, "yes", "no"), pos_label="yes")
-    assert named.predict(P.tolist()).tolist() == expected.tolist()
+    assert named.predict(P.tolist()) == same
 
 
 @pytest.mark.parametrize("name", ALL)
@@ -213,7 +219,7 @@ def test_noise_and_bins_from_a_sketch():
     noisy = [rc.NoisyCalibrator(rng=1).fit(*data).predict(P) for data in ((P, Y), (sketch,))]
     assert noisy[0] == pytest.approx(noisy[1], abs=1e-5)
     bins = rc.HistogramCalibrator(n_bins=12, strategy="uniform")
-    assert bins.fit(sketch).predict(T).tolist() == bins.fit(P, Y).predict(T).tolist()
+    assert bins.fit(sketch).predict(T) == nearly(bins.fit(P, Y).predict(T))
 
 
 @pytest.mark.parametrize("name", ["isotonic", "histogram", "scaling_binning"])
@@ -251,9 +257,12 @@ def test_sentences(call, words):
     ("calibrator", "words"),
     [
         (rc.SmoothCalibrator(bandwidth=-1), "bandwidth must be a positive number"),
-        (rc.SmoothCalibrator(bandwidth=1e-9), "bandwidth must be at least"),
         (rc.DensityCalibrator(bandwidth="scott"), "bandwidth must be 'silverman'"),
         (rc.DensityCalibrator(kernel="box"), "kernel must be one of"),
+        (rc.SmoothCalibrator(bandwidth=1e300), r"bandwidth must be at most 1e\+06"),
+        (rc.SmoothCalibrator(monotone="no"), "monotone must be True or False; got 'no'"),
+        (rc.DensityCalibrator(monotone=1), "monotone must be True or False; got 1"),
+        (rc.HistogramCalibrator(n_bins=10**20), "n_bins must be at most 1000000"),
         (rc.HistogramCalibrator(n_bins=0), "n_bins"),
         (rc.HistogramCalibrator(strategy="kmeans"), "strategy"),
         (rc.NoisyCalibrator(rng=-1), "rng must be"),

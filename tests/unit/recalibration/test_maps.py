@@ -16,6 +16,7 @@ from calibrant.recalibration import (
     TemperatureMap,
 )
 from calibrant.recalibration.noise import reflected
+from tests.tolerances import ROUNDING, nearly
 
 MAPS = {
     "one knot": PiecewiseLinearMap([0.5], [0.3]),
@@ -66,9 +67,9 @@ def test_steps_by_hand():
 
 def test_logistic_by_hand():
     # 0.2^2 / (0.2^2 + 0.8^2) = 1/17
-    assert LogisticMap(2.0, 2.0, 0.0).predict([0.2])[0] == pytest.approx(1 / 17, rel=1e-15)
+    assert LogisticMap(2.0, 2.0, 0.0).predict([0.2])[0] == pytest.approx(1 / 17, rel=ROUNDING)
     # odds of p^a e^c: 0.25 * 3
-    assert LogisticMap(1.0, 0.0, np.log(3)).predict([0.25])[0] == pytest.approx(3 / 7, rel=1e-15)
+    assert LogisticMap(1.0, 0.0, np.log(3)).predict([0.25])[0] == pytest.approx(3 / 7, rel=ROUNDING)
     ends = LogisticMap(0.0, 1.0, np.log(3)).predict([0.0, 1.0])
     assert ends.tolist() == pytest.approx([0.75, 1.0])
 
@@ -76,9 +77,9 @@ def test_logistic_by_hand():
 def test_temperature_by_hand():
     rows = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
     mended = TemperatureMap(0.5)(rows)
-    assert mended.tolist() == [[2 / 3, 1 / 6, 1 / 6], [1, 0, 0], [0.5, 0.5, 0]]
+    assert mended == nearly(np.array([[2 / 3, 1 / 6, 1 / 6], [1, 0, 0], [0.5, 0.5, 0]]))
     # 0.02^1000 vanishes, and so would 0.03^1000.
-    assert TemperatureMap(0.001)(np.array([[0.03, 0.02]])).tolist() == [[1, pytest.approx(0)]]
+    assert TemperatureMap(0.001)(np.array([[0.03, 0.02]])) == nearly(np.array([[1, 0]]))
 
 
 def test_reflection_by_hand():
@@ -175,6 +176,11 @@ def test_what_sql_of_one_column_cannot_say(learnt):
         (lambda: StepMap([1.5], [0.5, 0.5]), "cuts must lie in"),
         (lambda: LogisticMap(-1.0, 1.0, 0.0), "a must be a finite number of at least 0"),
         (lambda: LogisticMap(1.0, 1.0, np.inf), "c must be a finite number; got inf"),
+        (lambda: LogisticMap("a", 1.0, 0.0), "a must be a finite number of at least 0; got 'a'"),
+        (lambda: LogisticMap(1.0, 1.0, 10**400), "c must be a finite number; got 1000"),
+        (lambda: LogisticMap([1.0, 2.0], 1.0, 0.0), "a must be a finite number of at least 0"),
+        (lambda: StepMap("abc", [0.5, 0.5]), "cuts must be a list"),
+        (lambda: StepMap([0.5], ["a", "b"]), "values must hold numbers; got 'a' at index 0"),
         (lambda: TemperatureMap(0.0), "temperature must be a positive number"),
         (lambda: NoisyMap(-0.1, [0.5], [0.5]), "scale must be a positive number"),
     ],

@@ -105,7 +105,7 @@ def test_scores_that_many_rows_have_are_discs(n):
     p = rng.random(n)
     p[: 3 * n // 10], p[-n // 10 :] = 0, 1
     y = (rng.random(n) < 0.1 + 0.8 * p).astype(float)
-    model = read_models(assess(y, p, n_resamples=20))[0]
+    model = read_models(assess(y, p, n_resamples=39))[0]
     figure = reliability_figure([model], "smooth")
     (discs,) = [one for one in figure["data"] if one["mode"] == "markers"]
     assert discs["x"] == [0, 1]
@@ -123,11 +123,11 @@ def marks_of(figure):
 
 
 def test_page_and_picture_have_the_same_marks():
-    found = assess(*load_rain(), n_resamples=20)
+    found = assess(*load_rain(), n_resamples=39)
     (model,) = read_models(found)
     for method in ("smooth", "isotonic"):
         (circles,) = marks_of(reliability_figure([model], method))
-        ax = reliability(*load_rain(), method=method, n_resamples=20)
+        ax = reliability(*load_rain(), method=method, n_resamples=39)
         (drawn,) = [one for one in ax.get_children() if isinstance(one, PathCollection)]
         assert np.array_equal(drawn.get_offsets(), np.transpose((circles["x"], circles["y"])))
         assert len(circles["x"]) == 11
@@ -137,7 +137,7 @@ def test_page_and_picture_have_the_same_marks():
 
 
 def test_a_mark_of_all_rows_stays_small():
-    (model,) = read_models(assess([0, 1, 0, 0] * 50, [0.3] * 200, n_resamples=20))
+    (model,) = read_models(assess([0, 1, 0, 0] * 50, [0.3] * 200, n_resamples=39))
     (circle,) = marks_of(reliability_figure([model], "smooth"))
     assert circle["marker"]["size"] == [18.5]
 

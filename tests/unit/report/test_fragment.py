@@ -22,7 +22,7 @@ def test_the_least_p_value_of_simulated_samples_is_a_bound():
 
 def test_a_wrong_certainty_is_not_called_well():
     # A prediction of 0 came true; nothing else is known to be wrong.
-    refuted = assess([1, 0, 1], [0, 0.4, 0.6], n_resamples=20)
+    refuted = assess([1, 0, 1], [0, 0.4, 0.6], n_resamples=39)
     assert refuted.verdict.direction == "none detected"
     text = refuted._repr_html_()
     assert "<strong>Not calibrated.</strong> Not calibrated, since a prediction of 0" in text

@@ -14,7 +14,7 @@ def table(n_groups, n=3000):
     p, group = rng.random(n), rng.integers(0, n_groups, n)
     y = rng.random(n) < np.where(group == 1, p**2, p)
     labels = np.where(group == 0, "<b>zero</b>", group.astype(str)).astype(object)
-    return by_group(y, p, labels, n_resamples=20)
+    return by_group(y, p, labels, n_resamples=39)
 
 
 @pytest.fixture(scope="module")

@@ -16,7 +16,7 @@ def learnt():
     from calibrant.recalibration import recalibrate
 
     rain = load_rain()
-    return recalibrate(rain.y_true, rain.y_prob, method=["temperature", "platt"], n_resamples=20)
+    return recalibrate(rain.y_true, rain.y_prob, method=["temperature", "platt"], n_resamples=39)
 
 
 def test_lines_are_those_of_the_trial(learnt):

@@ -67,7 +67,7 @@ def test_a_model_knows_which_bin_a_point_is_in(model):
 
 def test_words_for_confidence():
     prob = np.random.default_rng(0).dirichlet([1, 1, 1], 100)
-    (model,) = read_models(assess(np.arange(100) % 3, prob, n_resamples=20))
+    (model,) = read_models(assess(np.arange(100) % 3, prob, n_resamples=39))
     assert (model.score, model.outcome) == ("confidence", "accuracy")
 
 

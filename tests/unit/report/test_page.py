@@ -49,7 +49,7 @@ class Reader(HTMLParser):
 @pytest.fixture(scope="module")
 def text(found, sketched):
     y, p = load_rain()
-    groups = by_group(y, p, [HOSTILE, "b"] * 173 + ["b"], n_resamples=20)
+    groups = by_group(y, p, [HOSTILE, "b"] * 173 + ["b"], n_resamples=39)
     return page({HOSTILE: found, "b": sketched}, title=HOSTILE, groups=groups)
 
 
@@ -145,7 +145,7 @@ def test_odd_assessments_have_pages_too(odd):
 def test_classes():
     prob = np.random.default_rng(0).dirichlet([1, 1, 1], 90)
     labels = [HOSTILE, "b", "c"]
-    found = assess(np.array(labels)[np.arange(90) % 3], prob, labels=labels, n_resamples=20)
+    found = assess(np.array(labels)[np.arange(90) % 3], prob, labels=labels, n_resamples=39)
     seen = Reader(page(found))
     assert [
         row["label"] for row in json.loads(script(seen, "results"))["assessments"][0]["classes"]
@@ -238,9 +238,9 @@ def test_one_word_for_each_quantity():
     rng = np.random.default_rng(0)
     prob = rng.dirichlet([1, 1, 1], 400)
     y = np.array([rng.choice(3, p=row) for row in prob])
-    groups = by_group(y, prob, np.arange(400) % 2, n_resamples=20)
-    several = page(assess(y, prob, n_resamples=20), groups=groups)
-    single = page(assess(y == 0, prob[:, 0], n_resamples=20))
+    groups = by_group(y, prob, np.arange(400) % 2, n_resamples=39)
+    several = page(assess(y, prob, n_resamples=39), groups=groups)
+    single = page(assess(y == 0, prob[:, 0], n_resamples=39))
     shown = words_of(several)
     for word in ("Accuracy", "Mean confidence", "mean confidence"):
         assert shown.count(word) >= 2
@@ -248,7 +248,7 @@ def test_one_word_for_each_quantity():
     for word in ("revalence", "ean prediction", "mean outcome"):
         assert word not in shown
         assert word in words_of(single)
-    both = words_of(page({"a": assess(y, prob, n_resamples=20), "b": assess(y == 0, prob[:, 0])}))
+    both = words_of(page({"a": assess(y, prob, n_resamples=39), "b": assess(y == 0, prob[:, 0])}))
     assert "Accuracy or prevalence" in both
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import struct
 import subprocess
@@ -34,6 +35,17 @@ def test_there_and_back(sketch):
     assert again == sketch
     assert again.to_bytes() == data
     assert cb.Sketch.from_bytes(bytearray(data)) == sketch
+
+
+@pytest.mark.parametrize("scale", ["probability", "logit"])
+@pytest.mark.parametrize("n_cells", [2520, 50_400])
+def test_rows_on_the_edges_of_cells_are_read_back(n_cells, scale):
+    # Next to 1, doubles are so far apart that their logits lie beyond the edge of their cell.
+    sketch = cb.Sketch(n_cells, scale=scale)
+    for edge in np.asarray(sketch.cells.edges)[:: n_cells // 60].tolist():
+        for p in (edge, np.nextafter(edge, 0), min(np.nextafter(edge, 2), 1.0)):
+            alone = cb.Sketch(n_cells, scale=scale).update([1], [p])
+            assert cb.Sketch.from_bytes(alone.to_bytes()) == alone
 
 
 def test_empty_cells_cost_nothing():
@@ -124,19 +136,8 @@ def test_files(tmp_path):
 KILLED = """
 import os, sys
 import calibrant as cb
-from calibrant import files
 
-class Killed:
-    def __init__(self, handle, mode): self.file = real(handle, mode)
-    def __enter__(self): return self
-    def __exit__(self, *_): pass
-    def write(self, content):
-        self.file.write(content[: len(content) // 2])
-        self.file.flush()
-        os._exit(9)
-
-real = os.fdopen
-os.fdopen = Killed
+os.fsync = lambda handle: os._exit(9)
 cb.Sketch().update([1], [0.5]).save(sys.argv[1])
 """
 
@@ -147,7 +148,7 @@ def test_killed_in_the_middle_of_saving(tmp_path):
     old.save(path)
     killed = subprocess.run([sys.executable, "-c", KILLED, str(path)], check=False)
     assert killed.returncode == 9
-    assert len(list(tmp_path.iterdir())) == 2  # the half-written draft lies beside it
+    assert len(list(tmp_path.iterdir())) == 2  # the draft lies beside it
     assert cb.Sketch.load(path) == old
 
 
@@ -196,6 +197,75 @@ def test_forged_numbers_are_refused(forge):
     content += struct.pack("<q3d", given["weighed_rows"], 0.0, given["weight"], given["weight"])
     with pytest.raises(SketchError, match="make no sense"):
         cb.Sketch.from_bytes(content + sketch_format._checksum(content))
+
+
+def forged(flags=3, rows=2, counts=(0, 0), true_squared=1.0, **fields):
+    """Return the bytes, with their checksum, of one cell with two rows of weight 1 at the centre.
+
+    Written by hand from the table in the module's docstring; each field can be replaced.
+    """
+    numbers = {"d0": 0.1, "e0": 0.01, "d1": -0.1, "e1": 0.01, "w0": 1.0, "w1": 1.0, "squares": 2.0}
+    numbers |= fields
+    d0, e0, d1, e1, w0, w1, squares = numbers.values()
+    content = struct.pack("<8sHBBIId", b"calibrnt", 1, 0, flags, 10, 1, true_squared)
+    content += struct.pack("<I2q4d", 3, *counts, d0, e0, d1, e1)
+    content += struct.pack("<q3d", rows, w0, w1, squares)
+    return content + hashlib.blake2b(content, digest_size=16).digest()
+
+
+def test_numbers_that_rows_can_have_given_are_read():
+    sketch = cb.Sketch.from_bytes(forged())
+    assert sketch.n == sketch.weight == 2
+    soft = cb.Sketch.from_bytes(forged(flags=5, true_squared=0.5))
+    assert cb.brier_score(soft) > 0
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"squares": 1e-30},  # an interval would be searched for ever
+        {"squares": 0.0},
+        {"squares": 1.9},  # less than W^2 / n
+        {"squares": 4.1},  # more than W^2
+        {"squares": 1e200},
+        {"w1": 1e30},  # of which the squares know nothing
+        {"w0": -1e-3},
+        {"w1": 1e150, "squares": 1e300, "true_squared": 1e150},  # beyond the range of weights
+        {
+            "w0": 1e-120,
+            "w1": 1e-120,
+            "d0": 0,
+            "d1": 0,
+            "e0": 0,
+            "e1": 0,
+            "squares": 2e-240,
+            "true_squared": 1e-120,
+        },
+        {"flags": 1, "w1": 2.0, "true_squared": 2.0, "squares": 5.0},  # no weights, but not 1 each
+        {"rows": 5, "flags": 5},
+        {"d0": 0.6, "e0": 0.25},  # farther than half a cell from the centre
+        {"d0": 0.1, "e0": 0.3},
+        {"e0": -1e-9},
+        {"d0": 0.3, "e0": 0.01},  # (sum w d)^2 > W sum w d^2
+        {"d1": float("inf")},
+        {"counts": (-1, 3)},
+        {"true_squared": 0.5},  # soft labels, but the flag says that there are none
+        {"flags": 5, "true_squared": 0.4},  # less than (sum w y)^2 / W
+        {"flags": 5, "true_squared": 1.1},
+    ],
+    ids=str,
+)
+def test_sums_that_no_rows_have_are_refused(wrong):
+    with pytest.raises(SketchError, match="no rows could have given these numbers"):
+        cb.Sketch.from_bytes(forged(**wrong))
+
+
+def test_outer_cells_have_no_offsets():
+    data = cb.Sketch(10, scale="logit").update([0, 1], [0.0, 1.0]).to_bytes()
+    content = bytearray(data[:-16])
+    struct.pack_into("<2d", content, 28 + 2 * 4 + 2 * 2 * 8, 0.1, 0.01)
+    with pytest.raises(SketchError, match="no rows could have given these numbers"):
+        cb.Sketch.from_bytes(content + hashlib.blake2b(content, digest_size=16).digest())
 
 
 def test_only_bytes_are_read():

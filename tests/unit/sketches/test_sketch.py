@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import hashlib
 import pickle
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 import calibrant as cb
 from calibrant.compiled import passes
 from calibrant.errors import CalibrantError, SketchError
+from tests.tolerances import ROUNDING
 from tests.twins import sketch as twin
 
 
@@ -37,6 +39,29 @@ def test_cells_hold_what_their_edges_say(n_cells):
     p = edges_and_neighbours(n_cells)
     y = np.arange(len(p)) % 2
     assert_like_twin(cb.Sketch(n_cells).update(y, p), y.tolist(), p.tolist())
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 7, 240])
+def test_edges_of_logits_are_correctly_rounded(n_cells):
+    assert cb.Sketch(n_cells, "logit").cells.edges.tolist() == twin.logit_edges(n_cells)
+
+
+def test_edges_of_logits_are_the_same_everywhere():
+    edges = cb.Sketch(scale="logit").cells.edges.astype("<f8")
+    digest = "045a55f9fee01af8a84845bf16206e6bd9427b75b760c016be97ad405f1fb5a2"
+    assert hashlib.sha256(edges.tobytes()).hexdigest() == digest
+
+
+@pytest.mark.parametrize("n_cells", [1, 2, 7, 240])
+def test_cells_of_logits_hold_what_their_edges_say(n_cells):
+    edges = np.array(twin.logit_edges(n_cells))
+    beside = [edges, np.nextafter(edges, 0), np.nextafter(edges, 1), [0.0, 5e-324, 1 - 1e-9, 1.0]]
+    p = np.concatenate(beside)
+    counts = cb.Sketch(n_cells, "logit").update(np.zeros(len(p)), p).table.counts[0]
+    inner = np.histogram(p[(p >= edges[0]) & (p < edges[-1])], edges)[0]
+    below, above = (p > 0) & (p < edges[0]), (p >= edges[-1]) & (p < 1)
+    outer = [np.sum(p == 0), below.sum(), above.sum(), np.sum(p == 1)]
+    assert counts.tolist() == [*inner, *outer]
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
@@ -70,7 +95,7 @@ def test_counted_and_weighed_rows_together():
     both = cb.Sketch(20).update(y[:30], p[:30]).update(y[30:], p[30:], w[30:])
     assert_like_twin(both, y.tolist(), p.tolist(), w.tolist())
     once = cb.Sketch(20).update(y, p, w)
-    np.testing.assert_allclose(both.table.moments, once.table.moments, atol=1e-13)
+    np.testing.assert_allclose(both.table.moments, once.table.moments, atol=ROUNDING)
     np.testing.assert_allclose(both.table.squares, once.table.squares)
 
 

@@ -1,5 +1,6 @@
 """Files: the formats that are read, and what hostile ones are told."""
 
+import datetime as dt
 import gzip
 import re
 import sys
@@ -64,6 +65,8 @@ def refusal(source, **options):
         ("bom.csv", b"\xef\xbb\xbf" + GOOD),
         ("crlf.csv", GOOD.replace(b"\n", b"\r\n")),
         ("no_last_newline.csv", GOOD.rstrip()),
+        ("blank_lines.csv", b"\n\n" + GOOD),
+        ("blank_lines_crlf.csv", b"\r\n \r\n" + GOOD.replace(b"\n", b"\r\n")),
         ("quoted.csv", b'"p","y"\n"0.5","1"\n"0.25","0"\n'),
         ("semicolons.csv", GOOD.replace(b",", b";")),
         ("bools.csv", b"p,y\n0.5,true\n0.25,false\n"),
@@ -126,10 +129,17 @@ def test_late_decimals_of_json_and_of_groups_are_not_rounded(way, at):
     assert made[1.5] == Sketch().update([1], [0.25])
 
 
-@pytest.mark.parametrize("line", [b"oops,1", b"0.5,1,3", b"0.5", b"# note,1", b'"0.5,1'])
+@pytest.mark.parametrize("line", [b"0.5,1,3", b"0.5", b'"0.5,1'])
 def test_late_trouble_is_told_with_its_line(way, at, line):
     path = at("late.csv", b"p,y\n" + b"0.5,1\n" * 30_000 + line + b"\n")
     assert re.search(r"late\.csv cannot be read as CSV: .*Line: 30002", refusal(path))
+
+
+@pytest.mark.parametrize("line", ["oops,1", "# note,1", "0x1,1"])
+def test_late_text_is_told_with_its_place(way, at, line):
+    path = at("late.csv", b"p,y\n" + b"0.5,1\n" * 30_000 + line.encode() + b"\n")
+    text = f"got the text {line[:-2]!r} at index 30000: convert it first"
+    assert refusal(path).endswith(f"late.csv: prob column 'p' must hold numbers; {text}")
 
 
 # Several files.
@@ -215,6 +225,13 @@ def test_faults_are_told_with_their_file(way, at, tmp_path):
     assert made == EXPECTED + Sketch().update([1], [0.5])
 
 
+def test_percentages_are_told_by_all_files(way, at, tmp_path):
+    at("1.csv", b"p,y\n2,1\n3,0\n")
+    assert refusal(f"{tmp_path}/*.csv").endswith("divide by 100 if they are percentages")
+    at("2.csv", b"p,y\n4999,1\n")
+    assert refusal(f"{tmp_path}/*.csv").endswith("are they probabilities?")
+
+
 def test_places_are_counted_in_each_file_across_stretches(at, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
     monkeypatch.setattr(files, "_STRETCH", 4)
@@ -265,6 +282,175 @@ def test_truth_values_are_classes_as_they_are_written(way, at):
     assert made["yes"] == Sketch(2520).update([1, 0], [0.75, 0.5])
 
 
+# Text is text.
+
+
+def test_words_for_nothing_are_names_of_groups(way, at):
+    groups = ["NA", "null", ".", "", "FR", "nan", "NULL", '""']
+    rows = "".join(f"0.5,1,{group}\n" for group in groups)
+    path = at("rows.csv", f"p,y,country\n{rows}".encode())
+    made = sketch(path, label="y", prob="p", by="country")
+    assert list(made) == [".", "FR", "NA", "NULL", "nan", "null", None]
+    assert made[None].n == 2
+
+
+def test_words_for_nothing_are_names_of_classes(way, at):
+    content = b"label,p_NA,p_EU\nNA,0.75,0.25\nEU,0.5,0.5\n"
+    classes = {"NA": "p_NA", "EU": "p_EU"}
+    path = at("rows.csv", content)
+    made = sketch(path, label="label", prob=classes, on_invalid="drop")
+    assert made["NA"] == Sketch(2520).update([1, 0], [0.75, 0.5])
+    assert "must have a value" in refusal(
+        at("holes.csv", content + b",0.5,0.5\n"), label="label", prob=classes
+    )
+
+
+def test_words_for_nothing_among_numbers_are_missing(way, at):
+    path = at("rows.csv", b"p,y,g\n0.5,1,10\n0.5,1,NA\n0.5,1,\n0.5,1,9\n0.5,1,9.0\n")
+    made = sketch(path, label="y", prob="p", by="g")
+    assert {key: one.n for key, one in made.items()} == {9: 2, 10: 1, None: 2}
+
+
+def test_codes_with_zeros_in_front_are_text(way, at):
+    path = at("rows.csv", b"p,y,g\n0.5,1,007\n0.5,1,7\n0.5,1,010\n")
+    assert list(sketch(path, label="y", prob="p", by="g")) == ["007", "010", "7"]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_groups_of_64_bit_numbers_are_told_apart(way, tmp_path, form):
+    path = tmp_path / f"rows.{form}"
+    kind = {"jsonl": "json"}.get(form, form)
+    first = 1_700_000_000_000_000_000
+    rows = f"SELECT 0.5 AS p, 1 AS y, {first} + i AS id FROM range(200) t(i)"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{path}' (FORMAT {kind})")
+    made = sketch(path, label="y", prob="p", by="id")
+    assert list(made) == list(range(first, first + 200))
+
+
+def test_groups_beyond_64_bits_are_told_apart(way, tmp_path):
+    path = tmp_path / "rows.parquet"
+    rows = "SELECT 0.5 AS p, 1 AS y, unnest([-1, 9223372036854775807, 9223372036854775809]) AS id"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{tmp_path}/rows.csv'")
+    assert list(sketch(tmp_path / "rows.csv", label="y", prob="p", by="id")) == [
+        -1,
+        2**63 - 1,
+        2**63 + 1,
+    ]
+    rows = "SELECT 0.5 AS p, 1 AS y, unnest([1, 18446744073709551615])::UBIGINT AS id"
+    duckdb.connect().execute(f"COPY ({rows}) TO '{path}'")
+    assert list(sketch(path, label="y", prob="p", by="id")) == [1, 2**64 - 1]
+
+
+@pytest.mark.parametrize("form", ["csv", "jsonl", "parquet"])
+def test_groups_that_are_numbers_in_one_file_and_text_in_another_are_text(way, tmp_path, form):
+    kind = {"jsonl": "json"}.get(form, form)
+    for name, groups in (("1", "1, 2"), ("2", "'1', 'a'")):
+        rows = f"SELECT 0.5 AS p, 1 AS y, unnest([{groups}]) AS g"
+        duckdb.connect().execute(f"COPY ({rows}) TO '{tmp_path}/{name}.{form}' (FORMAT {kind})")
+    made = sketch(f"{tmp_path}/*.{form}", label="y", prob="p", by="g")
+    assert {key: one.n for key, one in made.items()} == {"1": 2, "2": 1, "a": 1}
+
+
+def test_numbers_and_text_in_groups_of_json_are_text(way, at):
+    lines = b'{"p":0.5,"y":1,"g":1}\n{"p":0.5,"y":1,"g":"a"}\n{"p":0.5,"y":1,"g":null}\n'
+    assert list(sketch(at("rows.jsonl", lines), label="y", prob="p", by="g")) == ["1", "a", None]
+
+
+def test_where_on_the_column_of_groups(way, at):
+    for name, content in (
+        ("rows.csv", b"p,y,g\n0.5,1,1\n0.5,1,NA\n0.5,1,3\n"),
+        ("rows.jsonl", b'{"p":0.5,"y":1,"g":1}\n{"p":0.5,"y":1,"g":3}\n'),
+    ):
+        made = sketch(at(name, content), label="y", prob="p", by="g", where=nw.col("g") > 2)
+        assert list(made) == [3]
+
+
+def test_where_on_dates_and_on_columns_with_gaps(way, at):
+    content = b"p,y,day,age\n0.5,1,31/12/2023,NA\n0.25,0,30/06/2024,30\n0.75,1,01/07/2024,NA\n"
+    path = at("rows.csv", content)
+    since = dt.date(2024, 1, 1)
+    assert sketch(path, label="y", prob="p", where=nw.col("day") > since).n == 2
+    assert sketch(path, label="y", prob="p", where=nw.col("age") > 20).n == 1
+
+
+# Names of folders.
+
+
+def written(folder, form, columns="p, y, w"):
+    """Write four rows with p, y, w and site into a folder, and name the file."""
+    folder.mkdir(parents=True, exist_ok=True)
+    path = folder / f"rows.{form}"
+    rows = "SELECT i / 4 AS p, i % 2 AS y, 1 + i AS w, 'own' AS site FROM range(4) t(i)"
+    kind = {"jsonl": "json"}.get(form, form)
+    duckdb.connect().execute(f"COPY (SELECT {columns} FROM ({rows})) TO '{path}' (FORMAT {kind})")
+    return path
+
+
+FORMS = ("parquet", "csv", "jsonl")
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("folder", ["y=1", "w=5", "p=0.5", "Y=1/site=a"])
+def test_columns_of_a_file_win_over_names_of_folders(way, tmp_path, form, folder):
+    path = written(tmp_path / folder, form)
+    expected = Sketch().update([0, 1, 0, 1], [0, 0.25, 0.5, 0.75], [1, 2, 3, 4])
+    assert sketch(path, label="y", prob="p", weight="w").allclose(expected)
+    if "site" in folder:
+        made = sketch(path, label="y", prob="p", weight="w", by="site")
+        assert list(made) == ["a"]
+        assert made["a"].allclose(expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_names_of_folders_are_columns(way, tmp_path, form):
+    for day in ("2024-01-01", "2024-01-02"):
+        written(tmp_path / f"day={day}" / "model=a%20b" / "w=2" / "id=10", form, "p, y")
+    source = f"{tmp_path}/*/*/*/*/rows.{form}"
+    days = [dt.date(2024, 1, 1), dt.date(2024, 1, 2)]
+    assert list(sketch(source, label="y", prob="p", by="day")) == days
+    assert list(sketch(source, label="y", prob="p", by="model")) == ["a b"]
+    assert list(sketch(source, label="y", prob="p", by="id")) == [10]
+    assert sketch(source, label="y", prob="p", weight="w").weight == 16
+    assert sketch(source, label="y", prob="p", where=nw.col("day") == days[0]).n == 4
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_columns_of_some_files_and_names_of_other_folders_are_refused(way, tmp_path, form):
+    written(tmp_path / "site=a", form, "p, y, site")
+    written(tmp_path / "site=b", form, "p, y")
+    said = refusal(f"{tmp_path}/*/rows.{form}", by="site")
+    assert "site=b" in said
+    assert "column 'site' must be in all files or in the names of all folders" in said
+    assert sketch(f"{tmp_path}/*/rows.{form}", label="y", prob="p").n == 8
+
+
+# Checksums.
+
+
+def test_a_wrong_checksum_is_refused(way, at):
+    content = b"p,y\n0.125,0\n0.375,1\n"
+    stored = gzip.compress(content, compresslevel=0)
+    altered = stored.replace(b"0.375", b"0.875")
+    assert altered != stored
+    said = refusal(at("rows.csv.gz", altered))
+    assert "rows.csv.gz cannot be read as CSV: its checksum is wrong" in said
+    lines = gzip.compress(b'{"p":0.5,"y":1}\n', compresslevel=0).replace(b"0.5", b"0.7")
+    assert "checksum" in refusal(at("rows.jsonl.gz", lines))
+    # Parts that follow each other are one file.
+    two = gzip.compress(content) + gzip.compress(b"0.5,1\n")
+    assert sketch(at("two.csv.gz", two), label="y", prob="p").n == 3
+
+
+def test_a_wrong_checksum_of_zstd_is_refused(way, at):
+    content = (
+        b"(\xb5/\xfd$F\x15\x02\x00t\x03p,y\n0.140891,0\n0.267459519501,1\n0.495185827036098418,1\n"
+        b"\x03\x04\x02D\x95`ui\x02\xac\xbf\xc6|"
+    )
+    assert sketch(at("rows.csv.zst", content), label="y", prob="p").n == 6
+    altered = content.replace(b"0.14", b"0.15")
+    assert "checksum" in refusal(at("bad.csv.zst", altered))
+
+
 # Hostile files.
 
 
@@ -282,9 +468,11 @@ HOSTILE = (
     ("note.csv", b"a note\np,y\n0.5,1\n", "there is no column 'p'; the columns are 'a note'"),
     ("total.csv", b"p,y\n0.5,1\ntotal\n", "same number of fields?"),
     ("comment.csv", b"p,y\n# a,1\n0.5,1\n", "must hold numbers; got the text '# a'"),
-    ("comma.csv", b"p;y\n0,5;1\n0.5;0\n", "'p' must hold numbers; got '0,5': write a decimal"),
-    ("soft_comma.csv", b"p;y\n0.5;0,5\n", "'y' must hold numbers; got '0,5': write a decimal"),
-    ("percent.csv", b"p,y\n80.7%,1\n", "got the percentage '80.7%': write it as a number from"),
+    ("comma.csv", b"p;y\n0,5;1\n0.5;0\n", "got '0,5' at index 0: write a decimal"),
+    ("soft_comma.csv", b"p;y\n0.5;0,5\n", "got '0,5' at index 0: write a decimal"),
+    ("percent.csv", b"p,y\n80.7%,1\n", "got the percentage '80.7%' at index 0: write it as a"),
+    ("hex.csv", b"p,y\n0x1,1\n0.5,0\n", "prob column 'p' must hold numbers; got the text '0x1'"),
+    ("keys.jsonl", b'{"p":0.5,"y":1}\n{"p":0.5,"p":1,"y":1}\n', 'has duplicate key "p"'),
     ("twice.csv", b"p,y,p\n0.5,1,0.2\n", "a name of its own, in whatever case; got 'p' and 'p'"),
     ("case.csv", b"P,y,p\n0.5,1,0.2\n", "got 'P' and 'p': rename one of them"),
     ("comma_bare.csv", b"p,y\n0,5,1\n", "same number of fields?"),
@@ -297,7 +485,7 @@ HOSTILE = (
     ("zeros.csv", bytes(1000), ""),
     ("utf16.csv", GOOD.decode().encode("utf-16"), "utf16.csv must be in UTF-8, and is not"),
     ("latin.csv", b"p,y,caf\xe9\n0.5,1,\xe9\n", "latin.csv must be in UTF-8, and is not"),
-    ("rubbish.csv.gz", b"rubbish" * 9, "rubbish.csv.gz cannot be read as CSV: Input is not a"),
+    ("rubbish.csv.gz", b"rubbish" * 9, "rubbish.csv.gz cannot be read as CSV: Not a gzipped"),
     ("cut.csv.gz", gzip.compress(GOOD * 999)[:-20], "cut.csv.gz"),
     ("rubbish.csv.zst", b"rubbish" * 9, "rubbish.csv.zst cannot be read as CSV"),
     ("rubbish.parquet", b"rubbish" * 9, "rubbish.parquet cannot be read as Parquet"),
@@ -359,3 +547,32 @@ def test_a_bar_on_a_terminal(at, capfd, monkeypatch):
     out, err = capfd.readouterr()
     assert out == ""
     assert "reading" in err
+
+
+def test_a_late_quote(way, at):
+    path = at("late.csv", b"p,y,g\n" + b"0.5,1,a\n" * 30_000 + b'0.5,1,"a,b"\n')
+    assert list(sketch(path, label="y", prob="p", by="g")) == ["a", "a,b"]
+
+
+def test_two_columns_of_parquet_under_one_name(way, tmp_path):
+    pa = pytest.importorskip("pyarrow")
+    parquet = pytest.importorskip("pyarrow.parquet")
+    column, nested = pa.array([0.5, 0.25]), pa.array([{"p": 1.0}, {"p": 2.0}])
+    for first, second in (("p", "p"), ("P", "p")):
+        table = pa.Table.from_arrays([column, column, pa.array([1, 0])], [first, second, "y"])
+        parquet.write_table(table, tmp_path / "rows.parquet")
+        said = refusal(tmp_path / "rows.parquet")
+        assert f"in whatever case; got {first!r} and {second!r}: rename one of them" in said
+    names = ["p", "p_1", "y", "deep"]
+    table = pa.Table.from_arrays([column, column, pa.array([1, 0]), nested], names)
+    parquet.write_table(table, tmp_path / "rows.parquet")
+    assert sketch(tmp_path / "rows.parquet", label="y", prob="p") == EXPECTED
+
+
+def test_a_text_file_is_looked_at_once(way, at, asked_of_duckdb):
+    header = ",".join(f"x{i}" for i in range(50))
+    path = at("wide.csv", f"p,y,{header}\n0.5,1{',7' * 50}\n0.25,0{',8' * 50}\n".encode())
+    assert sketch(path, label="y", prob="p") == EXPECTED
+    assert sum("sniff_csv" in one for one in asked_of_duckdb) == 1
+    # Nothing else makes DuckDB guess the dialect again, which is slow where columns are many.
+    assert all("auto_detect=false" in one for one in asked_of_duckdb if "read_csv" in one)

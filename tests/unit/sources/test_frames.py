@@ -163,7 +163,7 @@ def test_drop_leaves_out_exactly_the_bad_rows_and_tells(form):
     said = (
         r"^9 rows of 11 left out: 2 with null or nan in 'p', 2 with 'p' outside \[0, 1\], "
         r"1 with null or nan in 'y', 1 with 'y' outside \[0, 1\], 1 with null or nan in 'w', "
-        r"2 with 'w' not finite or negative$"
+        r"2 with 'w' out of range$"
     )
     with pytest.warns(UserWarning, match=said):
         made = sketch(form(BAD), label="y", prob="p", weight="w", on_invalid="drop")
@@ -200,6 +200,16 @@ def test_drop_is_silent_when_nothing_is_dropped():
         ("y", [-1.0, 1.0, 1.0], r"label column 'y' must lie in \[0, 1\]; got -1.0.*0 or 1"),
         ("w", [1.0, -2.0, 1.0], r"weight column 'w' must be finite and not negative; got -2.0"),
         ("w", [1.0, 1.0, math.inf], r"weight column 'w' must be finite and not negative; got inf"),
+        (
+            "w",
+            [1.0, 1e160, 0.0],
+            r"'w' must be 0 or from 1e-100 to 1e\+100; got 1e\+160.*: rescale",
+        ),
+        (
+            "w",
+            [0.0, 1.0, 1e-139],
+            r"'w' must be 0 or from 1e-100 to 1e\+100; got 1e-139.*: rescale",
+        ),
     ],
 )
 def test_one_sentence_for_each_fault(column, values, said):
@@ -234,6 +244,14 @@ def test_most_rows_are_never_left_out(form, on_invalid):
     assert str(caught.value).endswith(
         "too many to leave out): divide by 100 if they are percentages"
     )
+
+
+@EAGER_AND_LAZY
+@pytest.mark.parametrize("ids", [[2.0, 3.0, 101.0], [1.0000001, 4999.0, 3.0]])
+def test_numbers_beyond_100_are_no_percentages(form, ids):
+    with pytest.raises(CalibrantError) as caught:
+        sketch(form({"p": ids, "y": [1, 0, 1]}), label="y", prob="p")
+    assert str(caught.value).endswith("are they probabilities?")
 
 
 def test_other_faults_are_counted_too():

@@ -151,9 +151,11 @@ class Cells:
             return math.inf
         filled = self.weight > 0
         p = self.score[filled]
-        fourth = self.weight_squared[filled] ** 2 / self.rows[filled]
+        # As a share of the largest: fourth powers of weights may be beyond all numbers.
+        most = float(self.weight_squared.max())
+        fourth = (self.weight_squared[filled] / most) ** 2 / self.rows[filled]
         spread = float(fourth @ (p * (1 - p) * (1 - 2 * p) ** 2))
-        mean = float(self.calibrated_variance.sum())
+        mean = float(self.calibrated_variance.sum()) / most
         return mean * mean / spread if spread > 0 else math.inf
 
     def calibrated_noise(self, n: int, rng: Generator) -> FloatArray:

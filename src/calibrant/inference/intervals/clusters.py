@@ -117,6 +117,9 @@ def cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) ->
 
     That variances are known from so many clusters only makes it t-distributed, not normal.
     """
-    noise = rng.standard_normal((n, len(moves))) @ moves
-    noise *= np.sqrt((n_clusters - 1) / rng.chisquare(n_clusters - 1, (n, 1)))
-    return np.asarray(noise)
+    noise, drawn = np.zeros((n, moves.shape[1])), rng.standard_normal((n, len(moves)))
+    # Most of very many cells hold no rows.
+    (moved,) = np.nonzero(moves.any(axis=0))
+    drawn *= np.sqrt((n_clusters - 1) / rng.chisquare(n_clusters - 1, (n, 1)))
+    noise[:, moved] = drawn @ moves[:, moved]
+    return noise

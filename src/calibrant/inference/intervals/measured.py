@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from calibrant import checks
 from calibrant.bin_counts import largest_monotone, leave_one_out
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
@@ -35,6 +36,8 @@ Method = Literal["uniform", "percentile"]
 # Numbers in all draws together. Where cells are this many that there would be more, an error is
 # the sum of so many nearly independent parts that fewer draws show its quantiles as well.
 _NUMBERS = 1 << 19
+# But high levels need many draws, of which these numbers, 64 MB, are what there is room for.
+_MOST_NUMBERS = 1 << 23
 _FEWEST_DRAWS = 300
 _CHOSEN_BY_OUTCOMES = (largest_monotone, leave_one_out)
 
@@ -61,8 +64,10 @@ class Question:
         return of_norm(view, self.level, self._draws(view.cells), self.rng)
 
     def _draws(self, cells: Cells) -> int:
-        affordable = _NUMBERS // len(cells.weight)
-        return min(self.n_resamples, max(affordable, _FEWEST_DRAWS))
+        """Return how many draws to make: no fewer than the quantiles of the level need."""
+        usual, most = (numbers // len(cells.weight) for numbers in (_NUMBERS, _MOST_NUMBERS))
+        needed = min(checks.min_resamples(self.level), most)
+        return max(min(self.n_resamples, max(usual, _FEWEST_DRAWS)), needed)
 
 
 def view_of(

@@ -64,8 +64,10 @@ def _resampled(cells: Cells, n: int, rng: Generator) -> tuple[FloatArray, FloatA
     sides = cells.sides.reshape(len(cells.sides), -1)
     (filled,) = np.nonzero(sides[0])
     weight, squares, _, residual, squared = sides[:, filled]
-    rows = weight**2 / squares
-    np.divide(residual**2, squared, out=rows, where=squared > 0)
+    # Not as a quotient of squares: those of a sketch's soft labels near 0 or 1 would vanish.
+    rows = weight * (weight / squares)
+    np.divide(residual, squared, out=rows, where=squared > 0)
+    np.multiply(rows, residual, out=rows, where=squared > 0)
     drawn = rng.multinomial(max(1, round(rows.sum())), rows / rows.sum(), n) / rows
     n_cells = len(cells.weight)
     totals, weights = np.zeros((n, 2 * n_cells)), np.zeros((n, 2 * n_cells))

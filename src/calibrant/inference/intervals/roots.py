@@ -8,6 +8,8 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 
+_MAX_STEPS = 200
+
 
 def quantile(values: FloatArray, level: float) -> float:
     """Return the value that one more draw stays below with this probability.
@@ -25,13 +27,19 @@ def quantile(values: FloatArray, level: float) -> float:
 
 
 def crossing(rising: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """Return where a rising function is 0, or the end nearer to that; by secants in a bracket."""
+    """Return where a rising function is 0, or the end nearer to that; by secants in a bracket.
+
+    Each step cuts off at least a twentieth of the bracket. Where `tolerance` is finer than numbers
+    are, the search ends after 200 of them with the upper end of what is left.
+    """
     at_low, at_high = rising(low), rising(high)
     if at_low >= 0:
         return low
     if at_high <= 0:
         return high
-    while high - low > tolerance:
+    for _ in range(_MAX_STEPS):
+        if high - low <= tolerance:
+            break
         share = min(max(at_low / (at_low - at_high), 0.05), 0.95)
         x = low + share * (high - low)
         at_x = rising(x)

@@ -261,7 +261,8 @@ def _by_inversion(view: View, noise: Noise, unit: FloatArray, tail: float) -> fl
         return quantile(norms, tail) - value
 
     beyond = value + 2 * sd
-    while above(beyond) < 0:
+    # No error is more than 1, nor is the norm of the offset: a norm of 2 is beyond all.
+    while beyond < 2 and above(beyond) < 0:
         beyond *= 1.5
     x = crossing(above, 0.0, beyond, _PRECISION * sd)
     return float(view.shape.of(x * unit + view.offset))

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 from scipy.fft import dct, idct, next_fast_len
 
 from calibrant.arrays import FloatArray
 from calibrant.binning import Bins
+from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.places import CellOf, logit_range, scores
+from calibrant.inference.intervals.places import BinCells, CellOf, logit_range, scores
 from calibrant.inference.intervals.shapes import RootShape, Shape, SumShape
 from calibrant.logits import logit, sigmoid
 from calibrant.problem import Index, Problem
@@ -22,8 +23,8 @@ from calibrant.problem import Index, Problem
 # the width of the kernel; where it costs little, cells are a fifth as wide, which leaves 0.3%.
 _CELLS_PER_SCALE, _MANY_CELLS_PER_SCALE = 2, 5
 _FEWEST_CELLS, _MANY_CELLS, _MOST_CELLS = 32, 512, 1 << 14
-# Within a bin only the variance p(1 - p) varies: slowly.
-_CELLS_PER_BIN = 16
+# More bins would take more draws than fit into memory.
+_MOST_BINS = 1 << 14
 # Between its steps a walk strays 0.03 sigma further, on average.
 _MOST_STEPS = 512
 # A grid on which steps are looked up, and how often to look further: else they are searched for.
@@ -92,31 +93,29 @@ def binned_view(
     problem: Problem, bins: Bins, value: float, clusters: Clusters | None, *, squared: bool
 ) -> View:
     """Return binned ECE, l1 or (squared and rooted) l2."""
-    scale = _CELLS_PER_BIN / np.diff(bins.edges)
-
-    def cell_of(p: FloatArray) -> Index:
-        k = bins.index(p)
-        part = ((p - bins.edges[k]) * scale[k]).astype(np.intp)
-        return k * _CELLS_PER_BIN + np.clip(part, 0, _CELLS_PER_BIN - 1)
-
-    cells = Cells.gather(problem, cell_of, bins.n_bins * _CELLS_PER_BIN, clusters)
-    return View(value, cells, RootShape() if squared else SumShape(), _l2 if squared else _l1)
-
-
-def _l1(r: FloatArray, w: FloatArray) -> FloatArray:
-    """Return r_k / W for each bin k."""
-    return _over_bins(r) / _total(w)
+    binned = BinCells.of(problem, bins)
+    if binned.n_bins > _MOST_BINS:
+        raise CalibrantError(
+            f"n_bins must leave at most {_MOST_BINS} bins with rows in them for an interval; got "
+            f"{binned.n_bins}: give fewer bins"
+        )
+    cells = Cells.gather(problem, binned.cell_of, binned.n_cells, clusters)
+    over_bins = partial(_over_bins, per_bin=binned.per_bin)
+    if squared:
+        return View(value, cells, RootShape(), partial(_l2, over_bins))
+    return View(value, cells, SumShape(), lambda r, w: over_bins(r) / _total(w))
 
 
-def _l2(r: FloatArray, w: FloatArray) -> FloatArray:
+def _l2(over_bins: Callable[[FloatArray], FloatArray], r: FloatArray, w: FloatArray) -> FloatArray:
     """Return sqrt(W_k / W) r_k / W_k for each bin k, 0 where there is none."""
-    mass = _over_bins(w)
-    return _over_bins(r) / np.sqrt(_total(w) * np.where(mass > 0, mass, 1.0))
+    mass = over_bins(w)
+    return over_bins(r) / np.sqrt(_total(w) * np.where(mass > 0, mass, 1.0))
 
 
-def _over_bins(of_cells: FloatArray) -> FloatArray:
-    shape = (*of_cells.shape[:-1], -1, _CELLS_PER_BIN)
-    return np.asarray(of_cells.reshape(shape).sum(axis=-1))
+def _over_bins(of_cells: FloatArray, per_bin: int) -> FloatArray:
+    if per_bin == 1:
+        return of_cells
+    return np.asarray(of_cells.reshape(*of_cells.shape[:-1], -1, per_bin).sum(axis=-1))
 
 
 def _total(w: FloatArray) -> FloatArray:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from calibrant.integrations.sklearn.display import Display, pyplot_axes
+from calibrant.integrations.sklearn.display import Display, axes_of_pyplot, read_name
 from calibrant.plot.cumulative_plot import Walked, draw_walks, gather_walk
 from calibrant.plot.models import Model
 from calibrant.plot.wording import Note
@@ -94,7 +94,7 @@ class CumulativeDisplay(Display):
         CumulativeDisplay
             The display, drawn.
         """
-        found = gather_walk(Model(name or "", y_true, y_prob, options), note)
+        found = gather_walk(Model(read_name(name), y_true, y_prob, options), note)
         pos_label = options.get("pos_label")
         display = cls(found.curve, note=found.note, estimator_name=name, pos_label=pos_label)
         return display.plot(ax=ax, color=color)
@@ -116,8 +116,8 @@ class CumulativeDisplay(Display):
         CumulativeDisplay
             Itself.
         """
-        ax = pyplot_axes(5.4, 3.8) if ax is None else ax
-        words = (self.estimator_name if name is None else name) or ""
+        ax = axes_of_pyplot(ax, 5.4, 3.8)
+        words = read_name(self.estimator_name if name is None else name)
         (self.line_,) = draw_walks(ax, [Walked(self.curve, self.note, words, color)])
         self.ax_, self.figure_ = ax, ax.figure.figure
         return self

@@ -9,14 +9,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
+from calibrant.errors import CalibrantError, shown
 from calibrant.integrations.sklearn.classifiers import probabilities
+from calibrant.plot.canvas import check_axes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-__all__ = ["Display", "pyplot_axes"]
+__all__ = ["Display", "axes_of_pyplot", "read_name"]
 
 
 class Display:
@@ -58,8 +60,16 @@ class Display:
         return cls.from_predictions(y, y_prob, **options)
 
 
-def pyplot_axes(width: float, height: float) -> Axes:
-    """Return the Axes of a new figure of pyplot's."""
+def axes_of_pyplot(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the Axes that was given, or else that of a new figure of pyplot's."""
     import matplotlib.pyplot as plt
 
-    return plt.subplots(figsize=(width, height), layout="compressed")[1]
+    check_axes(ax)
+    return plt.subplots(figsize=(width, height), layout="compressed")[1] if ax is None else ax
+
+
+def read_name(name: object) -> str:
+    """Return what an estimator is called, nothing if None."""
+    if name is not None and not isinstance(name, str):
+        raise CalibrantError(f"name must be text; got {shown(name)}")
+    return name or ""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
-from calibrant.integrations.sklearn.display import Display, pyplot_axes
+from calibrant.integrations.sklearn.display import Display, axes_of_pyplot, read_name
 from calibrant.plot.diagram import Diagram, gather
 from calibrant.plot.frame import Margin
 from calibrant.plot.models import Model
@@ -109,7 +109,7 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             The display, drawn.
         """
-        found = gather(Model(name or "", y_true, y_prob, options), None, note)
+        found = gather(Model(read_name(name), y_true, y_prob, options), None, note)
         display = cls(found, estimator_name=name, pos_label=options.get("pos_label"))
         return display.plot(ax=ax, margin=margin, deviation=deviation, limits=limits, color=color)
 
@@ -139,8 +139,8 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             Itself.
         """
-        ax = pyplot_axes(4.2, 4.7) if ax is None else ax
-        words = (self.estimator_name if name is None else name) or ""
+        ax = axes_of_pyplot(ax, 4.2, 4.7)
+        words = read_name(self.estimator_name if name is None else name)
         diagram = replace(self.diagram, name=words, color=color)
         view = View(limits=limits, margin=margin, deviation=deviation)
         (self.line_,) = draw_diagrams(ax, [diagram], view)

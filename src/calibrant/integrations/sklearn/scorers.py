@@ -11,6 +11,8 @@ from typing import Any, Self
 
 from sklearn.utils.metadata_routing import MetadataRequest
 
+from calibrant import checks
+from calibrant.errors import CalibrantError, shown
 from calibrant.integrations.sklearn.classifiers import probabilities
 from calibrant.measures.binned import ace, ece, mce
 from calibrant.measures.cumulative import ecce_mad, ecce_r
@@ -60,6 +62,14 @@ class CalibrationScorer:
     """
 
     def __init__(self, measure: Callable[..., float], **options: Any) -> None:
+        if not callable(measure):
+            raise CalibrantError(
+                "measure must be a function of calibrant's, such as calibrant.smooth_ece; got "
+                f"{shown(measure)}"
+            )
+        given = ("labels", "sample_weight")
+        known = [name for name in checks.keywords(measure) if name not in given]
+        checks.check_options(options, known, _name_of(measure))
         self.measure = measure
         self.options = options
         self._request = MetadataRequest(owner=type(self).__name__)
@@ -82,7 +92,11 @@ class CalibrationScorer:
 
     def __repr__(self) -> str:
         given = "".join(f", {name}={value!r}" for name, value in self.options.items())
-        return f"CalibrationScorer({self.measure.__name__}{given})"
+        return f"CalibrationScorer({_name_of(self.measure)}{given})"
+
+
+def _name_of(measure: Callable[..., float]) -> str:
+    return getattr(measure, "__name__", type(measure).__name__)
 
 
 neg_ace = CalibrationScorer(ace)

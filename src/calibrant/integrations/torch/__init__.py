@@ -11,6 +11,7 @@ try:
     from calibrant.integrations.torch.metrics import (
         BinnedCalibrationError,
         CumulativeCalibrationError,
+        LogitSmoothedCalibrationError,
         SmoothCalibrationError,
     )
     from calibrant.integrations.torch.sketch_metric import SketchMetric
@@ -22,6 +23,7 @@ except ModuleNotFoundError as problem:
 __all__ = [
     "BinnedCalibrationError",
     "CumulativeCalibrationError",
+    "LogitSmoothedCalibrationError",
     "SketchMetric",
     "SmoothCalibrationError",
 ]

@@ -9,31 +9,53 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
-
-def locate(p: Tensor, n_cells: int) -> tuple[Tensor, Tensor]:
-    """Return the cell of each float64 score, and its offset from the centre in cell widths.
-
-    Cell k holds k/N <= p < (k+1)/N with the correctly rounded k/N, and the last one also 1: the
-    same as in :mod:`calibrant.sketches.cells`.
-    """
-    # A tensor, because by a plain number CUDA divides as it multiplies by the reciprocal, which
-    # rounds twice and would put scores on an edge into the wrong cell.
-    n = torch.full((), n_cells, dtype=torch.float64, device=p.device)
-    place = p * n
-    cell = place.floor()
-    cell = cell - (p < cell / n).double()
-    cell = cell + (p >= (cell + 1) / n).double()
-    cell = cell.clamp(max=n_cells - 1)
-    return cell.long(), place - cell - 0.5
+from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH, Cells
 
 
-def add_rows(counts: Tensor, offsets: Tensor, p: Tensor, outcome: Tensor, counted: Tensor) -> None:
+class TensorCells:
+    """The cells of a sketch, for tensors: the table of edges on the device that asks."""
+
+    def __init__(self, cells: Cells) -> None:
+        self.cells = cells
+        self._edges = torch.tensor(cells.edges)
+
+    def locate(self, p: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the cell of each float64 score, and its offset from the centre in cell widths.
+
+        Arithmetic guesses and the edges decide, as in :mod:`calibrant.sketches.cells`.
+        """
+        if self._edges.device != p.device:
+            self._edges = self._edges.to(p.device)
+        edges, n = self._edges, self.cells.n_cells
+        place = self._guess(p)
+        cell = place.nan_to_num().clamp(0, n - 1).long()
+        cell = cell - (p < edges[cell]).long()
+        cell = (cell + (p >= edges[cell + 1]).long()).clamp(0, n - 1)
+        offset = place - cell - 0.5
+        if self.cells.scale == "probability":
+            return cell, offset
+        below, above = p < edges[0], p >= edges[-1]
+        cell = cell.where(~below, n + BELOW - (p == 0).long() * (BELOW - AT_ZERO))
+        cell = cell.where(~above, n + ABOVE + (p == 1).long() * (AT_ONE - ABOVE))
+        return cell, offset.where(~(below | above), 0.0)
+
+    def _guess(self, p: Tensor) -> Tensor:
+        if self.cells.scale == "probability":
+            return p * self.cells.n_cells
+        return (p.logit() + LOGIT_REACH) / self.cells.width
+
+
+def add_rows(
+    cells: TensorCells, counts: Tensor, offsets: Tensor, p: Tensor, outcome: Tensor, counted: Tensor
+) -> None:
     """Add rows to a table in place.
 
     Parameters
     ----------
+    cells
+        Which score is counted where.
     counts
-        How many rows there are by outcome and cell, int64, shape (2, cells).
+        The number of rows by outcome and cell, int64, shape (2, cells).
     offsets
         The sums of the offsets d and of d^2 by outcome and cell, float64, shape (2, 2, cells).
     p
@@ -43,9 +65,8 @@ def add_rows(counts: Tensor, offsets: Tensor, p: Tensor, outcome: Tensor, counte
     counted
         Which rows to count; the scores of others may be anything.
     """
-    n_cells = counts.shape[1]
-    cell, offset = locate(p.where(counted, 0.0), n_cells)
-    place = cell + n_cells * outcome.long()
+    cell, offset = cells.locate(p.where(counted, 0.5))
+    place = cell + counts.shape[1] * outcome.long()
     offset = offset.where(counted, 0.0)
     counts.view(-1).index_add_(0, place, counted.long())
     offsets[0].view(-1).index_add_(0, place, offset)

@@ -1,15 +1,17 @@
-"""The three metrics: what each one measures of the sketch that is their state."""
+"""The metrics: what each one measures of the sketch that is their state."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from calibrant import checks
 from calibrant.errors import CalibrantError
 from calibrant.integrations.torch.sketch_metric import SketchMetric
 from calibrant.measures.binned import ece
 from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
+from calibrant.sketches.cells import Scale
 from calibrant.sketches.state import Sketch
 
 
@@ -44,9 +46,7 @@ class SmoothCalibrationError(SketchMetric):
         **kwargs: Any,
     ) -> None:
         super().__init__(task, **kwargs)
-        if bandwidth is not None:
-            checks.check_positive(bandwidth, "bandwidth")
-        self.bandwidth = bandwidth
+        self.bandwidth = None if bandwidth is None else checks.as_bandwidth(bandwidth)
 
     def _measure(self, sketch: Sketch) -> float:
         return smooth_ece(sketch, bandwidth=self.bandwidth)
@@ -89,7 +89,7 @@ class BinnedCalibrationError(SketchMetric):
     ) -> None:
         super().__init__(task, **kwargs)
         checks.check_choice(norm, "norm", ("l1", "l2", "max"))
-        if self._cells.n_cells % checks.as_count(n_bins, "n_bins"):
+        if self._cells.n_cells % checks.as_bins(n_bins):
             raise CalibrantError(f"n_bins must divide n_cells={self._cells.n_cells}; got {n_bins}")
         self.n_bins = n_bins
         self.norm = norm
@@ -129,8 +129,43 @@ class CumulativeCalibrationError(SketchMetric):
         super().__init__(task, **kwargs)
         checks.check_choice(statistic, "statistic", ("max", "range"))
         self.statistic = statistic
-        self.normalize = normalize
+        self.normalize = checks.as_flag(normalize, "normalize")
 
     def _measure(self, sketch: Sketch) -> float:
         measure = ecce_mad if self.statistic == "max" else ecce_r
         return measure(sketch, normalize=self.normalize)
+
+
+class LogitSmoothedCalibrationError(SketchMetric):
+    """The logit-smoothed calibration error, LS-ECE, of all batches; 0 is perfect.
+
+    Parameters
+    ----------
+    task, num_classes, from_logits, ignore_index, validate_args, n_cells, **kwargs
+        As in :class:`SketchMetric`; the sketch is on the logit scale.
+    sigma
+        The scale of the Gaussian noise on the logits, as in :func:`calibrant.logit_smoothed_ece`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> metric = LogitSmoothedCalibrationError()
+    >>> metric(torch.tensor([0.25, 0.25, 0.75, 0.75]), torch.tensor([0, 1, 0, 1]))
+    tensor(0.2500, dtype=torch.float64)
+    """
+
+    plot_upper_bound = 1.0
+    scale: ClassVar[Scale] = "logit"
+
+    def __init__(
+        self,
+        task: Literal["binary", "multiclass"] = "binary",
+        *,
+        sigma: float = 1 / 15,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(task, **kwargs)
+        self.sigma = checks.as_bandwidth(sigma, "sigma")
+
+    def _measure(self, sketch: Sketch) -> float:
+        return logit_smoothed_ece(sketch, sigma=self.sigma)

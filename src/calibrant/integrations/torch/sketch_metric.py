@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Self
+from typing import Any, ClassVar, Literal, Self
 
 import torch
 from torch import Tensor
@@ -12,9 +12,9 @@ from torchmetrics import Metric
 
 from calibrant import checks
 from calibrant.errors import CalibrantError
-from calibrant.integrations.torch.deposit import add_rows
+from calibrant.integrations.torch.deposit import TensorCells, add_rows
 from calibrant.integrations.torch.tasks import Binary, Multiclass, Task
-from calibrant.sketches.cells import DEFAULT_CELLS
+from calibrant.sketches.cells import DEFAULT_CELLS, Scale
 from calibrant.sketches.state import Sketch
 from calibrant.sketches.table import CellTable
 
@@ -64,6 +64,8 @@ class SketchMetric(Metric):
     higher_is_better = False
     full_state_update = False
     plot_lower_bound = 0.0
+    # The scale of the sketch.
+    scale: ClassVar[Scale] = "probability"
 
     counts: Tensor
     offsets: Tensor
@@ -84,10 +86,12 @@ class SketchMetric(Metric):
         super().__init__(**kwargs)
         if ignore_index is not None and not isinstance(ignore_index, int):
             raise CalibrantError(f"ignore_index must be a whole number; got {ignore_index!r}")
+        from_logits = checks.as_flag(from_logits, "from_logits")
         self._task = _read_task(task, num_classes, from_logits)
-        self._cells = Sketch(n_cells).cells
+        self._cells = Sketch(n_cells, self.scale).cells
+        self._tensor_cells = TensorCells(self._cells)
         self.ignore_index = ignore_index
-        self.validate_args = validate_args
+        self.validate_args = checks.as_flag(validate_args, "validate_args")
         size = self._cells.size
         home = _home(self.device)
         for name, shape, dtype in (
@@ -110,7 +114,8 @@ class SketchMetric(Metric):
             if not bool((sound | ignored).all()):
                 self._task.check(preds, target, ignored)
         self._make_writable()
-        add_rows(self.counts, self.offsets, score, outcome, sound & ~ignored)
+        counted = sound & ~ignored
+        add_rows(self._tensor_cells, self.counts, self.offsets, score, outcome, counted)
         self.tally[0] += 1
         self.tally[1] += (~(sound | ignored)).sum()
 
