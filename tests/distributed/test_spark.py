@@ -1,6 +1,7 @@
 """PySpark with executors in processes of their own gives the sketch that numpy gives."""
 
 import os
+import shutil
 import sys
 from pathlib import Path
 
@@ -13,9 +14,12 @@ from calibrant.errors import CalibrantError
 from calibrant.sketches.state import Sketch
 from calibrant.sources.sketching import sketch
 
-pyspark = pytest.importorskip("pyspark", reason="needs PySpark and Java")
+pyspark = pytest.importorskip("pyspark")
 pd = pytest.importorskip("pandas")
 pytest.importorskip("pyarrow")
+
+if not (os.environ.get("JAVA_HOME") or shutil.which("java")):
+    pytest.skip("Spark needs Java, and there is none on the path", allow_module_level=True)
 
 pytestmark = [
     pytest.mark.slow,
