@@ -104,7 +104,7 @@ Resamples = Annotated[
     typer.Option(
         "--resamples",
         show_default=False,
-        help="Number of resamples, at least 39; 1000 by default.",
+        help="Bootstrap resamples; 1000 if not given. At least 39.",
     ),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same numbers.")]
