@@ -192,7 +192,7 @@ def logit_smoothed_ece(
     Examples
     --------
     >>> round(logit_smoothed_ece([0, 1, 0, 1], [0.25, 0.25, 0.75, 0.75]), 6)
-    0.25
+    0.249792
     >>> logit_smoothed_ece([1, 0], [1.0, 1.0])
     0.5
     """

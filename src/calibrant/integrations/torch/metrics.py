@@ -151,7 +151,7 @@ class LogitSmoothedCalibrationError(SketchMetric):
     >>> import torch
     >>> metric = LogitSmoothedCalibrationError()
     >>> metric(torch.tensor([0.25, 0.25, 0.75, 0.75]), torch.tensor([0, 1, 0, 1]))
-    tensor(0.2500, dtype=torch.float64)
+    tensor(0.2498, dtype=torch.float64)
     """
 
     plot_upper_bound = 1.0
