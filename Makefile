@@ -6,8 +6,11 @@ PYTHON ?= python3
 # gigabytes. TORCH=torch-companions installs whatever there is, TORCH= nothing.
 TORCH ?= cpu
 
-# QUICK=1 makes `make bench` small: a few minutes instead of about 25.
+# QUICK=1 makes `make bench` small, a few minutes instead of about 25, and `make papers`, minutes
+# instead of days.
 QUICK ?=
+# The experiments that `make papers` runs; `python -m studies` lists their names.
+STUDIES ?= all
 RESULTS := build/benchmarks/results.json
 # Its metrics need little of what the package asks for, which is much: installed without.
 MCGRAD := mcgrad==0.1.5
@@ -27,13 +30,14 @@ INSTALL := -m pip install -qq -c $(PINS) --build-constraint $(PINS)
 TORCH_GROUP = $(if $(filter cpu,$(TORCH)),$$($(BIN)/python tools/cpu_torch.py pyproject.toml),$\
 	$(if $(TORCH),--group $(TORCH)))
 
-.PHONY: help test setup lint types layers unit portable-smoke portable docs package lowest demo bench format constraints clean
+.PHONY: help test setup lint types layers unit portable-smoke portable docs package lowest demo bench papers format constraints clean
 .DELETE_ON_ERROR:
 
 help:
 	@echo "make demo   run the main job on bundled data"
 	@echo "make test   check everything: lint types layers unit portable-smoke docs package lowest"
 	@echo "make bench  compare speed with other packages"
+	@echo "make papers run the experiments of the papers: STUDIES=smooth-ece, QUICK=1"
 	@echo "also: setup portable format constraints clean"
 
 test: setup
@@ -83,13 +87,13 @@ layers: setup
 	$(BIN)/python tools/layers.py
 
 # Tracing every line doubles the time of twins and simulations, which run without it.
-WATCHED := src tests/architecture tests/cli tests/papers tests/plot tests/unit
+WATCHED := src studies tests/architecture tests/cli tests/plot tests/studies tests/unit
 
 # Two processes for two cores: a second thread of BLAS in each would only be in the way.
 unit lowest: export OPENBLAS_NUM_THREADS := 1
 
 unit: setup
-	$(BIN)/pytest -n 2 --cov=calibrant $(WATCHED)
+	$(BIN)/pytest -n 2 --cov=calibrant --cov=studies $(WATCHED)
 	$(BIN)/pytest -n 2 tests $(patsubst %,--ignore=%,$(WATCHED))
 
 # As other processors would run them. Of all settings `make test` has the one that differs most from
@@ -121,7 +125,7 @@ package: setup
 lowest: $(VENV_LOWEST)/ready
 	$(VENV_LOWEST)/bin/pytest -n 2 tests/unit -m "not slow"
 
-# The two jobs a visitor runs.
+# The three jobs a visitor runs.
 
 demo: $(VENV_DEMO)/ready
 	@$(VENV_DEMO)/bin/python examples/demo.py
@@ -130,6 +134,9 @@ bench: $(VENV_BENCH)/ready
 	$(VENV_BENCH)/bin/pytest -q tests/oracles/test_binned_peers.py tests/oracles/test_cumulative_peers.py
 	$(VENV_BENCH)/bin/python -W ignore -m benchmarks.run $(if $(QUICK),--quick) --out $(RESULTS)
 	$(VENV_BENCH)/bin/python -m benchmarks.page $(RESULTS) build/benchmarks
+
+papers: setup
+	$(BIN)/python -m studies $(STUDIES) $(if $(QUICK),--quick) --out build/papers
 
 # Housekeeping.
 

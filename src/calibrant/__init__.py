@@ -38,6 +38,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     )
     from calibrant.measures.logit import logit_smoothed_ece
     from calibrant.measures.named import error_bound
+    from calibrant.measures.recommendation import Recommendation, recommend
     from calibrant.measures.scores import brier_score, log_score, score_decomposition
     from calibrant.measures.smooth import smooth_ece
     from calibrant.results.curves import CumulativeCurve, Curve
@@ -102,6 +103,10 @@ _ROOMS = {
     ),
     "measures.logit": ("logit_smoothed_ece",),
     "measures.named": ("error_bound",),
+    "measures.recommendation": (
+        "Recommendation",
+        "recommend",
+    ),
     "measures.scores": (
         "brier_score",
         "log_score",
@@ -130,7 +135,7 @@ _ROOMS = {
     "sources.sketching": ("sketch",),
 }
 _HOMES = {name: room for room, names in _ROOMS.items() for name in names}
-_SUBMODULES = ("datasets", "inference", "papers", "plot")
+_SUBMODULES = ("datasets", "inference", "plot")
 # These need more than calibrant does by itself, so that `from calibrant import *` leaves them out.
 _WITH_EXTRAS = ("recalibration", "report")
 
@@ -148,6 +153,7 @@ __all__ = [
     "LipschitzWitness",
     "MissingDependencyError",
     "PointMasses",
+    "Recommendation",
     "ScoreDecomposition",
     "Sketch",
     "SketchError",
@@ -181,8 +187,8 @@ __all__ = [
     "log_score",
     "logit_smoothed_ece",
     "mce",
-    "papers",
     "plot",
+    "recommend",
     "reliability_curve",
     "score_decomposition",
     "sketch",

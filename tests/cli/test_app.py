@@ -21,7 +21,6 @@ COMMANDS = [
     "sketch",
     "merge",
     "recalibrate",
-    "papers",
     "demo",
 ]
 
@@ -142,23 +141,3 @@ def test_the_demo(run, monkeypatch):
     assert done.out.count("Brier score") == 3
     content = json.loads(run("demo", "--json").out)
     assert list(content) == ["rain", "flares_DAFFS", "resnet34"]
-
-
-def test_the_papers_are_named_and_run(run, monkeypatch, tmp_path):
-    from calibrant import papers
-
-    listed = run("papers").out.splitlines()
-    assert [line.split()[0] for line in listed] == list(papers.names())
-    assert listed[0].endswith('Leznik, "Soft Mean Expected Calibration Error" (2026)')
-    assert json.loads(run("papers", "--json").out) == {"papers": list(papers.names())}
-    asked = []
-
-    def measured(name, *, out, quick):
-        asked.append((name, out, quick))
-        return papers.PaperRun(name, tmp_path / f"{name}.md", (), {})
-
-    monkeypatch.setattr(papers, "run", measured)
-    done = run("papers", "all", "--quick", "--out", "here")
-    assert done.code == 0
-    assert asked == [(name, "here", True) for name in papers.names()]
-    assert done.err.count("calibrant: wrote ") == len(asked)

@@ -194,8 +194,6 @@ BAD = [
     ("recalibrate good.csv --using bad.json --prob p --out x.csv", "bad.json: not a calibrator"),
     ("recalibrate good.csv --using no.json --prob p --out x.csv", "no.json: No such file"),
     ("recalibrate good.csv --prob p --out x.txt", "--out must end in .csv, .parquet"),
-    ("papers nope", "there is no paper 'nope'; there are"),
-    ("papers smece --out good.csv", "--out must be a folder; 'good.csv' is a file"),
 ]
 
 

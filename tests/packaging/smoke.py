@@ -8,6 +8,7 @@ import subprocess
 import sys
 from importlib.metadata import metadata, version
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 
 HEAVY = ["matplotlib", "scipy", "pandas", "polars", "pyarrow", "duckdb", "torch", "sklearn"]
@@ -33,6 +34,8 @@ def main() -> None:
     for name in cb.__all__:
         getattr(cb, name)
 
+    assert find_spec("studies") is None, "studies belong beside the package"
+
     assert cb.ece([1, 0], [0.95, 1.0], n_bins=10) == 0.475
     y_true, y_prob = cb.datasets.load_rain()
     assert 0.0 < cb.ece(y_true, y_prob) < cb.mce(y_true, y_prob) <= 1.0
@@ -40,6 +43,7 @@ def main() -> None:
     parts = cb.score_decomposition(y_true, y_prob)
     total = parts.miscalibration - parts.discrimination + parts.uncertainty
     assert abs(total - cb.brier_score(y_true, y_prob)) < 1e-12
+    assert cb.recommend(y_true, y_prob).similar.distributions > 0, "the study's table is missing"
     try:
         cb.ece([0, 1], [0.5, 1.5])
     except cb.CalibrantError:

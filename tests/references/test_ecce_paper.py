@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from calibrant.curves.cumulative import cumulative_curve
-from calibrant.datasets import cantor_staircase, load_flares, load_imagenet, load_rain
+from calibrant.datasets import load_flares, load_imagenet, load_rain
 from calibrant.inference.cumulative import cumulative_test
 from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.measures.cumulative import ecce_mad, ecce_r
+from studies.staircase import cantor_staircase
 from tests.tolerances import ROUNDING
 
 VALUES = json.loads((Path(__file__).parent / "reference_values.json").read_text())

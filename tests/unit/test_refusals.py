@@ -131,9 +131,8 @@ def test_more_resamples_than_memory(name, n_resamples):
 
 
 def test_the_least_number_of_resamples_gives_an_interval():
-    for method in ("uniform", "percentile"):
-        found = cb.estimate("ece", Y, P, n_resamples=39, method=method)
-        assert found.high - found.low > 0.01
+    found = cb.estimate("ece", Y, P, n_resamples=39)
+    assert found.high - found.low > 0.01
 
 
 def test_a_high_level_has_as_many_draws_as_its_quantiles_need():
@@ -156,8 +155,6 @@ def test_other_counts_have_limits():
         cb.Sketch(10**400)
     with pytest.raises(cb.CalibrantError, match=r"n must be at most 1000000000; got 1000"):
         cb.datasets.simulate("perfect", 10**20)
-    with pytest.raises(cb.CalibrantError, match=r"n must be at most 1000000000; got 1000"):
-        cb.datasets.cantor_staircase(10**400)
     # Python itself writes no number of more than 4300 digits.
     with pytest.raises(cb.CalibrantError, match="n_bins must be at most 1000000; got int too long"):
         cb.ece(Y, P, n_bins=10**5000)
@@ -269,9 +266,8 @@ def numbers(found):
         ("reliability_curve", {"simultaneous": True}),
         ("reliability_curve", {"simultaneous": True, "groups": np.arange(N) // 2}),
         ("reliability_curve", {"method": "isotonic", "band": "consistency"}),
-        ("local_calibration_error", {"band": "percentile"}),
         ("estimate", {"groups": np.arange(N) // 2}),
-        ("estimate", {"method": "percentile", "norm": "l2"}),
+        ("estimate", {"norm": "l2"}),
         ("cumulative_test", {"method": "monte_carlo"}),
     ],
 )

@@ -81,13 +81,12 @@ def _commands() -> tuple[Callable[..., Any], ...]:
     from calibrant.cli.assess import assess
     from calibrant.cli.compare import compare
     from calibrant.cli.demo import demo
-    from calibrant.cli.papers import papers
     from calibrant.cli.plot import plot
     from calibrant.cli.recalibrate import recalibrate
     from calibrant.cli.report import report
     from calibrant.cli.sketching import merge, sketch
 
-    return (assess, report, plot, compare, sketch, merge, recalibrate, papers, demo)
+    return (assess, report, plot, compare, sketch, merge, recalibrate, demo)
 
 
 def _run(arguments: list[str]) -> int:

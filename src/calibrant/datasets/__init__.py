@@ -7,7 +7,6 @@ from calibrant.datasets._bundled import load_flares, load_imagenet, load_rain
 from calibrant.datasets._dataset import ConfidenceDataset, Dataset
 from calibrant.datasets._scenarios import SCENARIOS, Scenario
 from calibrant.datasets._simulated import Simulation, simulate
-from calibrant.datasets._staircase import Staircase, cantor_staircase
 
 __all__ = [
     "SCENARIOS",
@@ -15,8 +14,6 @@ __all__ = [
     "Dataset",
     "Scenario",
     "Simulation",
-    "Staircase",
-    "cantor_staircase",
     "load_flares",
     "load_imagenet",
     "load_rain",

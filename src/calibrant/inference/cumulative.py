@@ -143,10 +143,9 @@ def cumulative_test(
 
     Examples
     --------
-    >>> from calibrant.datasets import cantor_staircase
-    >>> y_true, y_prob = cantor_staircase(transform="sqrt")
-    >>> cumulative_test(y_true, y_prob)
-    TestResult(calibration, range: 0.02291 = 10.16 sigma, p = 1.2e-23, n = 32768, asymptotic)
+    >>> from calibrant.datasets import load_flares
+    >>> cumulative_test(*load_flares())
+    TestResult(calibration, range: 0.06351 = 4.626 sigma, p = 1.49e-05, n = 731, asymptotic)
     >>> cumulative_test([0, 1, 1, 1], [0.5, 0.5, 0.5, 1.0], method="monte_carlo").p_value
     1.0
     """

@@ -1,0 +1,515 @@
+"""Coverage and width of the intervals of `calibrant.estimate`.
+
+Scenarios with a known population, sizes from 50 to 100 000, six errors and three kinds of interval:
+
+==========  ===================================================================================
+uniform     `calibrant.estimate` as it is
+percentile  the naive bootstrap: percentiles of the errors of resamples
+relplot     as relplot makes them: value ± the longer arm of the percentile interval (smECE only)
+==========  ===================================================================================
+
+Repetitions come in blocks, which go round all cells of the study. The whole of it takes days of one
+processor; `gather` makes a page of what has been measured so far, in any number of files.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+import calibrant as cb
+from calibrant.datasets import SCENARIOS, simulate
+from studies.frame import (
+    COLOURS,
+    GREY,
+    MARKERS,
+    OUT,
+    REMARKABLE,
+    AnyArray,
+    FloatArray,
+    Part,
+    Report,
+    Row,
+    Study,
+    StudyRun,
+    Tables,
+    figure,
+    grid,
+    legend_below,
+    page,
+    picture,
+    read_csv,
+    write_report,
+)
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+NAME = "coverage"
+
+# The naive bootstrap.
+
+# More rows than these are resampled by cells of scores, 256 to each of the 15 bins of `ece`.
+_CELLS = 15 * 256
+
+
+def percentile_interval(
+    measure: Callable[..., float],
+    y: AnyArray,
+    p: FloatArray,
+    *,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+    **options: Any,
+) -> tuple[float, float, float, float]:
+    """Return low and high of the percentile bootstrap, the bias-corrected value and the value.
+
+    The ends are percentiles of the values of resamples, which are drawn as counts of rows. The
+    bias is that of the median of these values.
+    """
+    value, n = measure(y, p, **options), len(p)
+    y, p, weight = _resampling_units(y, p)
+    values = [
+        measure(y, p, sample_weight=rng.multinomial(n, weight / n), **options)
+        for _ in range(n_resamples)
+    ]
+    tails = ((1 - level) / 2, 0.5, (1 + level) / 2)
+    low, middle, high = np.quantile(values, tails, method="weibull").tolist()
+    return low, high, min(max(2 * value - middle, 0.0), 1.0), value
+
+
+def _resampling_units(y: AnyArray, p: FloatArray) -> tuple[AnyArray, FloatArray, FloatArray]:
+    """Return rows of weight 1, or of many rows the first of each cell and outcome, with counts."""
+    if len(p) <= _CELLS:
+        return y, p, np.ones(len(p))
+    cell = 2 * np.floor(p * _CELLS) + y
+    _, first, count = np.unique(cell, return_index=True, return_counts=True)
+    return y[first], p[first], count.astype(np.float64)
+
+
+def percentile_curve(
+    y: AnyArray,
+    p: FloatArray,
+    *,
+    level: float,
+    n_resamples: int,
+    rng: np.random.Generator,
+    **options: Any,
+) -> cb.Curve:
+    """Return the local calibration error with the percentile band of Posocco and Bonnefoy (2021).
+
+    Section 4.4: the median of the curves of resamples, between percentiles of them. Where no event
+    was observed no resample has one either, and the band has no width: calibrant has no such band.
+    """
+    curve = cb.local_calibration_error(y, p, band=None, **options)
+    found = []
+    for _ in range(n_resamples):
+        rows = rng.integers(len(p), size=len(p))
+        how = {**options, "bandwidth": curve.bandwidth}
+        drawn = cb.local_calibration_error(y[rows], p[rows], band=None, **how)
+        again = np.interp(curve.x, drawn.x, drawn.y)
+        # Where a resample has no rows it adds nothing to what the sample shows.
+        found.append(np.where(np.isnan(again), curve.y, again))
+    lower, middle, upper = np.quantile(found, ((1 - level) / 2, 0.5, (1 + level) / 2), axis=0)
+    return replace(curve, y=middle, lower=lower, upper=upper, band="percentile", level=level)
+
+
+# The experiments.
+
+MEASURES: dict[str, tuple[str, dict[str, Any]]] = {
+    "smooth_ece": ("smooth_ece", {}),
+    "ece": ("ece", {}),
+    "ece l2": ("ece", {"norm": "l2"}),
+    "ecce_mad": ("ecce_mad", {}),
+    "ecce_r": ("ecce_r", {}),
+    "logit_smoothed_ece": ("logit_smoothed_ece", {}),
+}
+NAMES = tuple(name for name in SCENARIOS if name != "skewed")
+SIZES = (50, 200, 1000, 10_000, 100_000)
+Method = Literal["uniform", "percentile", "relplot"]
+METHODS: tuple[Method, ...] = ("uniform", "percentile", "relplot")
+# Of 50 repetitions each.
+BLOCKS = 40
+LEVEL = 0.95
+# What floating-point sums of a population may lack.
+ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Block:
+    """The results of a block of repetitions: counts, seconds in all, and three medians."""
+
+    scenario: str
+    n: int
+    measure: str
+    method: str
+    block: int
+    truth: float
+    repetitions: int
+    covered: int
+    low_right: int
+    high_right: int
+    seconds: float
+    width: float
+    high: float
+    centre: float
+
+
+def parts(quick: bool) -> list[Part]:
+    """List the blocks to measure."""
+    if quick:
+        cells = [
+            ("perfect", 200, "smooth_ece", "uniform", 0),
+            ("perfect", 200, "smooth_ece", "percentile", 0),
+            ("perfect", 200, "smooth_ece", "relplot", 0),
+            ("perfect", 200, "ece", "uniform", 0),
+            ("perfect", 200, "ece", "percentile", 0),
+            ("overconfident", 200, "smooth_ece", "uniform", 0),
+            ("overconfident", 200, "smooth_ece", "percentile", 0),
+        ]
+        return [Part("blocks", Block, cells, partial(measured, repetitions=60, n_resamples=50))]
+    cells = [
+        (scenario, n, measure, method, block)
+        for block in range(BLOCKS)
+        for n in SIZES
+        for scenario in NAMES
+        for measure in MEASURES
+        for method in METHODS
+        if method != "relplot" or measure == "smooth_ece"
+    ]
+    return [Part("blocks", Block, cells, partial(measured, repetitions=50, n_resamples=300))]
+
+
+@lru_cache
+def truth(scenario: str, measure: str) -> float:
+    """Return the population value: the measure of quadrature points weighted by their mass."""
+    name, options = MEASURES[measure]
+    population = SCENARIOS[scenario]
+    points, mass = population.quadrature(np.arange(16) / 15)
+    outcomes = population.outcome_probability(points)
+    return float(getattr(cb, name)(outcomes, points, sample_weight=mass, **options))
+
+
+def measured(
+    scenario: str,
+    n: int,
+    measure: str,
+    method: Method,
+    block: int,
+    *,
+    repetitions: int,
+    n_resamples: int,
+) -> Iterator[Block]:
+    """Measure one block."""
+    exact = truth(scenario, measure)
+    start = time.perf_counter()
+    is_uniform = method == "uniform"
+    low, high, centre, value = estimates(
+        scenario, n, measure, is_uniform, block, repetitions, n_resamples
+    )
+    if method == "relplot":
+        arm = np.maximum(high - value, value - low)
+        low, high = value - arm, value + arm
+    low_right, high_right = low <= exact + ROUNDING, high >= exact - ROUNDING
+    yield Block(
+        *(scenario, n, measure, method, block, exact, repetitions),
+        covered=int(np.sum(low_right & high_right)),
+        low_right=int(low_right.sum()),
+        high_right=int(high_right.sum()),
+        seconds=round(time.perf_counter() - start, 3),
+        width=float(np.median(high - low)),
+        high=float(np.median(high)),
+        centre=float(np.median(centre)),
+    )
+
+
+# The interval of relplot is made of the one before it.
+@lru_cache(1)
+def estimates(
+    scenario: str,
+    n: int,
+    measure: str,
+    is_uniform: bool,
+    block: int,
+    repetitions: int,
+    n_resamples: int,
+) -> FloatArray:
+    """Return low, high, bias-corrected value and value of each sample of a block."""
+    name, options = MEASURES[measure]
+    how: dict[str, Any] = {"level": LEVEL, "n_resamples": n_resamples, **options}
+    found = []
+    for repetition in range(repetitions):
+        # All measures see the same samples; scenarios and sizes do not share theirs.
+        rng = np.random.default_rng([NAMES.index(scenario), n, block, repetition])
+        y, p = simulate(scenario, n, rng=rng)
+        if is_uniform:
+            one = cb.estimate(name, y, p, rng=repetition, **how)
+            found.append((one.low, one.high, one.bias_corrected, one.value))
+        else:
+            drawn = np.random.default_rng(repetition)
+            found.append(percentile_interval(getattr(cb, name), y, p, rng=drawn, **how))
+    return np.array(found).T
+
+
+def gather(
+    files: Iterable[str | os.PathLike[str]], *, out: str | os.PathLike[str] = OUT
+) -> StudyRun:
+    """Write the page of blocks in any number of files, without measuring any.
+
+    The files have the columns of ``blocks.csv``, or of ``pooled.csv``, which holds one line per
+    cell of the study. A block that is in several files counts once.
+    """
+    blocks = {
+        (one.scenario, one.n, one.measure, one.method, one.block): one
+        for file in files
+        for one in read_csv(Path(file), Block)
+    }
+    return write_report(STUDY, {"blocks": list(blocks.values())}, Path(out))
+
+
+# The page.
+
+# Coverage that passes for it.
+_NEARLY = 0.93
+_LABELS = {
+    "uniform": "`estimate`",
+    "percentile": "percentile bootstrap",
+    "relplot": "value ± longer arm",
+}
+_DRAWN = ("smooth_ece", "ece")
+
+Cell = tuple[str, str, int, str]
+
+
+def report(tables: Tables) -> Report:
+    """Set the kinds of interval side by side."""
+    pooled = _pooled(tables["blocks"])
+    cells: dict[Cell, Row] = {(r.measure, r.scenario, r.n, r.method): r for r in pooled}
+    drawn = [measure for measure in _DRAWN if any(key[0] == measure for key in cells)]
+    return Report(
+        text=_text(cells, drawn),
+        tables={"pooled": pooled},
+        figures={measure: partial(draw_coverage, cells, measure) for measure in drawn},
+    )
+
+
+def _pooled(blocks: Sequence[Row]) -> list[Row]:
+    """Make one row of all blocks of a cell: sums of counts, means of medians."""
+    cells: dict[tuple[object, ...], list[Row]] = {}
+    for block in blocks:
+        cells.setdefault((block.scenario, block.n, block.measure, block.method), []).append(block)
+    pooled = []
+    for _, own in sorted(cells.items(), key=lambda item: _order(item[1][0])):
+        repetitions = np.array([block.repetitions for block in own])
+        counts = ("repetitions", "covered", "low_right", "high_right")
+        sums = {name: sum(getattr(block, name) for block in own) for name in counts}
+        means = {
+            name: float(np.average([getattr(block, name) for block in own], weights=repetitions))
+            for name in ("width", "high", "centre")
+        }
+        seconds = round(sum(block.seconds for block in own), 3)
+        pooled.append(replace(own[0], block=0, seconds=seconds, **sums, **means))
+    return pooled
+
+
+def _order(row: Row) -> tuple[int, ...]:
+    places = ((list(MEASURES), row.measure), (list(SCENARIOS), row.scenario))
+    return *(names.index(name) for names, name in places), row.n, list(_LABELS).index(row.method)
+
+
+def _text(cells: Mapping[Cell, Row], drawn: Sequence[str]) -> str:
+    measures = _in_order(key[0] for key in cells)
+    return page(
+        _INTRODUCTION,
+        _scenarios(cells),
+        "Population values, the errors of quadrature points weighted by their mass:",
+        _truths(cells, measures),
+        *(
+            picture(NAME, name, f"{name}: coverage against n; grey: 95% ± 2 Monte-Carlo errors")
+            for name in drawn
+        ),
+        *(block for measure in measures for block in _measure(cells, measure)),
+        "## Coverage below the level",
+        _missed(cells),
+        "## What it costs",
+        _price(cells),
+    )
+
+
+_INTRODUCTION = """
+# Coverage of intervals
+
+How often a 95% interval of `calibrant.estimate` holds the population value, in samples from
+populations whose calibration error is known. Made by `python -m studies coverage`, which takes days
+of one processor.
+
+Beside it stand two naive intervals: the percentile bootstrap, from percentiles of the errors of
+resampled rows, and for smECE the construction of the relplot package, the sample's value ± the
+longer arm of that interval.
+Near perfect calibration the error of a sample is larger than that of its population, and so is that
+of every bootstrap sample: such intervals do not come down to the truth.
+
+Samples are the same for all. Intervals are made with 300 resamples, or 50 in a quick run.
+"""
+
+_WIDTHS = """
+Median width of the interval of `estimate`, and in parentheses how many times that of the percentile
+bootstrap:
+"""
+
+
+def _scenarios(cells: Mapping[Cell, Row]) -> str:
+    """Return the formula of every scenario."""
+    named = [(name, SCENARIOS[name]) for name in _in_order(key[1] for key in cells)]
+    return grid(
+        ["scenario", "scores p", "P(y = 1 \\| p)"],
+        [[name, f"{one.scores}", f"{one.calibration}"] for name, one in named],
+    )
+
+
+def _truths(cells: Mapping[Cell, Row], measures: Sequence[str]) -> str:
+    """Return the population values of every scenario."""
+    truths = {(key[1], key[0]): f"{row.truth:.4f}" for key, row in cells.items()}
+    return grid(
+        ["scenario", *measures],
+        [
+            [name, *(truths.get((name, measure), "") for measure in measures)]
+            for name in _in_order(key[1] for key in cells)
+        ],
+    )
+
+
+def _measure(cells: Mapping[Cell, Row], measure: str) -> list[str]:
+    methods = [m for m in _LABELS if any((k[0], k[3]) == (measure, m) for k in cells)]
+    sizes = sorted({key[2] for key in cells if key[0] == measure})
+    kinds = ", ".join(_LABELS[method] for method in methods)
+    counts = "; ".join(_repetitions(cells, measure, method) for method in methods)
+    places = {
+        (scenario, n): [cells.get((measure, scenario, n, method)) for method in methods]
+        for scenario in _in_order(key[1] for key in cells if key[0] == measure)
+        for n in sizes
+    }
+    scenarios = _in_order(scenario for scenario, _ in places)
+    heading = ["scenario", *(f"n = {n}" for n in sizes)]
+    return [
+        f"## {measure}",
+        f"Coverage in per cent: {kinds} ({counts}).",
+        grid(heading, [[s, *(_coverages(places[s, n]) for n in sizes)] for s in scenarios]),
+        _WIDTHS,
+        grid(heading, [[s, *(_widths(places[s, n]) for n in sizes)] for s in scenarios]),
+    ]
+
+
+def _repetitions(cells: Mapping[Cell, Row], measure: str, method: str) -> str:
+    own = [r.repetitions for k, r in cells.items() if (k[0], k[3]) == (measure, method)]
+    span = f"{min(own)}" if min(own) == max(own) else f"{min(own)} to {max(own)}"
+    return f"{span} samples"
+
+
+def _coverages(rows: Sequence[Row | None]) -> str:
+    if not any(rows):
+        return ""
+    return " · ".join("–" if r is None else f"{100 * r.covered / r.repetitions:.1f}" for r in rows)
+
+
+def _widths(rows: Sequence[Row | None]) -> str:
+    ours, naive = rows[0], rows[1] if len(rows) > 1 else None
+    if ours is None:
+        return ""
+    ratio = f" ({ours.width / naive.width:.2f})" if naive and naive.width else ""
+    return f"{ours.width:.4f}{ratio}"
+
+
+def _missed(cells: Mapping[Cell, Row]) -> str:
+    """List where the new intervals hold the truth less often than Monte-Carlo error explains."""
+    ours = [row for row in cells.values() if row.method == "uniform"]
+    low = [
+        f"- {row.measure}, {row.scenario}, n = {row.n}: {100 * row.covered / row.repetitions:.1f}% "
+        f"of {row.repetitions} ({_deviation(row):+.1f})"
+        for row in ours
+        if _deviation(row) < -REMARKABLE
+    ]
+    if low:
+        return "\n".join(["In parentheses the deviation in Monte-Carlo errors.", "", *low])
+    lowest = min(row.covered / row.repetitions for row in ours)
+    return (
+        f"No coverage of `estimate` is below 95% by more than {REMARKABLE:g} Monte-Carlo errors; "
+        f"the lowest is {100 * lowest:.1f}%."
+    )
+
+
+def _price(cells: Mapping[Cell, Row]) -> str:
+    """Say how much wider intervals are than naive ones, where those hold the truth as well."""
+    ratios = [
+        row.width / naive.width
+        for (measure, scenario, n, method), row in cells.items()
+        if method == "uniform"
+        and (naive := cells.get((measure, scenario, n, "percentile"))) is not None
+        and naive.covered >= _NEARLY * naive.repetitions
+        and naive.width > 0
+    ]
+    if not ratios:
+        return f"The percentile bootstrap covers {_NEARLY:.0%} nowhere."
+    return (
+        f"The percentile bootstrap covers {_NEARLY:.0%} or more in {len(ratios)} cells. There the "
+        f"median width of `estimate` is {np.median(ratios):.2f} times its own in the middle cell "
+        f"and {max(ratios):.2f} times at most."
+    )
+
+
+def _deviation(row: Row) -> float:
+    """Return how far coverage is from its level, in standard deviations under that level."""
+    coverage: float = row.covered / row.repetitions
+    return float((coverage - LEVEL) / np.sqrt(LEVEL * (1 - LEVEL) / row.repetitions))
+
+
+def draw_coverage(cells: Mapping[Cell, Row], measure: str) -> Figure:
+    """Draw coverage against n, one panel per scenario."""
+    scenarios = _in_order(key[1] for key in cells if key[0] == measure)
+    n_columns = min(3, len(scenarios))
+    n_rows = -(-len(scenarios) // n_columns)
+    size = (3.4 * n_columns, 2.3 * n_rows + 0.5)
+    drawn = figure(n_rows, n_columns, *size, sharex=True, sharey=True)
+    for axes, scenario in zip(drawn.axes, scenarios, strict=False):
+        for method, colour, marker in zip(_LABELS, COLOURS, MARKERS, strict=False):
+            keys = sorted(
+                key for key in cells if key[:2] == (measure, scenario) and key[3] == method
+            )
+            own = [cells[key] for key in keys]
+            label = _LABELS[method].replace("`", "")
+            axes.plot(
+                [row.n for row in own],
+                [row.covered / row.repetitions for row in own],
+                color=colour,
+                marker=marker,
+                markersize=4,
+                label=label if own else None,
+            )
+        repetitions = max(row.repetitions for key, row in cells.items() if key[0] == measure)
+        noise = 2 * np.sqrt(LEVEL * (1 - LEVEL) / repetitions)
+        axes.axhspan(LEVEL - noise, LEVEL + noise, color=GREY, alpha=0.3, linewidth=0)
+        axes.set_xscale("log")
+        axes.set_ylim(-0.03, 1.03)
+        axes.set_title(scenario.replace("_", " "), fontsize=10)
+    for axes in drawn.axes[len(scenarios) :]:
+        axes.set_visible(False)
+    for axes in drawn.axes[-n_columns:]:
+        axes.set_xlabel("n")
+    drawn.supylabel("coverage", fontsize=10)
+    legend_below(drawn, drawn.axes[0], 3)
+    return drawn
+
+
+def _in_order(names: Iterable[str]) -> list[str]:
+    return list(dict.fromkeys(names))
+
+
+STUDY = Study(NAME, parts=parts, report=report)
