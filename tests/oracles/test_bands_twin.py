@@ -11,7 +11,7 @@ import pytest
 from scipy.stats import norm
 
 from calibrant.curves.proportions import greatest_share, least_share
-from calibrant.curves.reliability import local_calibration_error, reliability_curve
+from calibrant.curves.reliability import reliability_curve
 from calibrant.curves.tails import connected_tail
 from calibrant.curves.windows import KernelWindows
 from calibrant.datasets import simulate
@@ -174,17 +174,3 @@ def test_isotonic_consistency_is_drawn():
     # Where many curves agree, as on 0 or 1/2, limits cannot be met exactly.
     assert np.all(inside > 0.93)
     assert 0.945 < inside.mean() < 0.97
-
-
-@pytest.mark.parametrize("kind", ["plain", "tied"])
-def test_percentiles_of_rows_drawn_again(kind):
-    y, p, _ = sample(kind, 80)
-    options = {"band": "percentile", "bandwidth": 0.1, "n_resamples": DRAWS}
-    curve = local_calibration_error(y, p, **options)
-    at = looked_at(curve)
-    at = at[::2]
-    drawn = twin.bootstrap_curves(curve.x[at], p, y, 0.1, DRAWS, np.random.default_rng(6))
-    expected = np.quantile(drawn, [0.025, 0.5, 0.975], axis=0) - curve.x[at]
-    spread = drawn.std(axis=0)
-    for found, quantile in zip((curve.lower, curve.y, curve.upper), expected, strict=True):
-        assert np.all(np.abs(found[at] - quantile) < NEAR * spread + 1e-9)

@@ -1,86 +1,39 @@
-"""Draws from cells against draws of rows: the same laws, within what chance leaves.
+"""Noise drawn in cells against resampled rows: the same distributions, within sampling error.
 
 The standard error of a tenth percentile of 2000 values is 0.04 of their standard deviation.
 """
 
+from functools import partial
+
 import numpy as np
 import pytest
 
-from calibrant.datasets import simulate
-from calibrant.inference.estimate import estimate
+import calibrant as cb
+from calibrant.inference.intervals.clusters import Clusters
+from calibrant.inference.intervals.measured import view_of
 from calibrant.inference.intervals.views import SmoothCells, step_finder
-from calibrant.measures.binned import ece
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.smooth import smooth_ece
+from calibrant.measures.named import read_measure
 from calibrant.sample import Sample
-from tests.twins.bootstrap import calibrated_values, cluster_bootstrap, row_bootstrap
+from tests.twins.bootstrap import calibrated_values, cluster_bootstrap
 
 RESAMPLES = 2000
 NEAR = 0.2
-MEASURES = [
-    (smooth_ece, {}),
-    (smooth_ece, {"bandwidth": 0.05}),
-    (ece, {"n_bins": 8}),
-    (ece, {"n_bins": 8, "norm": "l2"}),
-    (ecce_mad, {}),
-    (ecce_r, {}),
-    (logit_smoothed_ece, {"sigma": 0.3}),
-]
-every_measure = pytest.mark.parametrize(("measure", "options"), MEASURES)
 
 
-def sample(kind, seed=3):
-    rng = np.random.default_rng(seed)
-    drawn = simulate("tenths" if kind == "tied" else "overconfident", 80, rng=seed)
-    y, p, w = drawn.y_true.astype(float), drawn.y_prob, np.ones(80)
-    if kind == "weighted":
-        w = rng.exponential(1, 80)
-    if kind == "soft":
-        y = rng.beta(5 * p + 0.1, 5 * (1 - p) + 0.1)
-    return y, p, w
-
-
-def with_options(measure, options):
-    return lambda y, p, **given: measure(y, p, **given, **options)
-
-
-def check_same_percentiles(found, values):
-    expected = np.quantile(values, [0.1, 0.9])
-    assert found.low == pytest.approx(expected[0], abs=NEAR * values.std())
-    assert found.high == pytest.approx(expected[1], abs=NEAR * values.std())
-
-
-@every_measure
-@pytest.mark.parametrize("kind", ["plain", "tied", "weighted", "soft"])
-def test_percentiles_of_rows(measure, options, kind):
-    y, p, w = sample(kind)
-    twin = with_options(measure, options)
-    values = row_bootstrap(twin, y, p, w, RESAMPLES, np.random.default_rng(0))
-    found = estimate(
-        measure,
-        *(y, p),
-        method="percentile",
-        level=0.8,
-        n_resamples=RESAMPLES,
-        sample_weight=None if kind in ("plain", "tied") else w,
-        **options,
-    )
-    check_same_percentiles(found, values)
-
-
-@pytest.mark.parametrize("measure", [ece, ecce_r])
-def test_percentiles_of_clusters(measure):
+@pytest.mark.parametrize("measure", ["ece", "ecce_r"])
+def test_noise_of_clusters(measure):
     rng = np.random.default_rng(8)
     groups = rng.integers(0, 100, 1500)
     p = rng.random(1500)
-    # Everyone of a group shares one chance: outcomes depend on each other.
+    # All rows of a cluster share one uniform draw: outcomes depend on each other.
     y = (rng.random(100)[groups] < p * 0.6 + 0.05).astype(float)
-    values = cluster_bootstrap(measure, y, p, groups, RESAMPLES, np.random.default_rng(0))
-    found = estimate(
-        measure, y, p, method="percentile", level=0.8, n_resamples=RESAMPLES, groups=groups
-    )
-    check_same_percentiles(found, values)
+    values = cluster_bootstrap(getattr(cb, measure), y, p, groups, RESAMPLES, rng)
+    clusters = Clusters.read(groups, None, 1500, rng)
+    view = view_of(read_measure(measure, {}), Sample(y, p), 0.0, clusters)
+    drawn = view.shape.of(view.of_noise(view.cells.residual + view.cells.noise(RESAMPLES, rng)))
+    levels = [0.1, 0.9]
+    expected = np.quantile(values, levels)
+    assert np.quantile(drawn, levels) == pytest.approx(expected, abs=NEAR * values.std())
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -89,7 +42,7 @@ def test_noise_of_calibrated_outcomes(n, bandwidth, weighted):
     rng = np.random.default_rng(n)
     p = rng.beta(2, 2, n)
     w = rng.exponential(1, n) if weighted else np.ones(n)
-    twin = with_options(smooth_ece, {"bandwidth": bandwidth})
+    twin = partial(cb.smooth_ece, bandwidth=bandwidth)
     values = calibrated_values(twin, p, w, RESAMPLES, rng)
     cells = SmoothCells.of(Sample(p > 0.5, p, w), bandwidth, None)
     view = cells.view(bandwidth, 0.0)

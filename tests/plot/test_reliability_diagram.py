@@ -309,8 +309,6 @@ def test_what_every_band_says_of_itself():
 
     assert "95% intervals, all bins at once" in said(method="binned", simultaneous=True)
     assert "grey: 95% if calibrated, whole curve" in said(band="consistency", simultaneous=True)
-    local = cb.local_calibration_error(*FLARES, band="percentile", n_resamples=39)
-    assert "band: middle 95% of resamples" in written(reliability(local, note="local"))
 
 
 def test_predictions_that_are_all_alike():

@@ -1,4 +1,4 @@
-"""The bootstrap as it is told: draw rows (or whole clusters) again, measure, repeat."""
+"""The bootstrap by its definition: resample rows or whole clusters, measure, repeat."""
 
 import numpy as np
 

@@ -13,7 +13,6 @@ from calibrant.curves.tails import connected_tail, independent_tail, widened_tai
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError
 from calibrant.sketches.state import Sketch
-from tests.tolerances import nearly
 
 METHODS = ("smooth", "density", "binned", "isotonic")
 BANDS = ("confidence", "consistency")
@@ -322,22 +321,6 @@ def test_local_bands_are_those_of_the_curve_less_the_score():
     assert np.isnan(local_calibration_error([0, 1], [0.2, 0.6], band=None).upper).all()
 
 
-def test_percentiles_around_the_median():
-    drawn = simulate("overconfident", 300, rng=16)
-    plain = local_calibration_error(drawn.y_true, drawn.y_prob, band=None)
-    curve = local_calibration_error(
-        drawn.y_true, drawn.y_prob, band="percentile", kernel="triweight"
-    )
-    assert curve.band == "percentile"
-    inside = known(curve)
-    assert np.all((curve.lower <= curve.y)[inside] & (curve.y <= curve.upper)[inside])
-    smooth = local_calibration_error(drawn.y_true, drawn.y_prob, band="percentile")
-    assert np.nanmean(np.abs(smooth.y - plain.y)) < 0.01
-    # The way of the paper sees no more than there is: without events there is no band.
-    none = local_calibration_error(np.zeros(50), drawn.y_prob[:50], band="percentile")
-    assert none.lower == nearly(none.upper)
-
-
 # Words.
 
 
@@ -391,8 +374,6 @@ def test_too_many_drawn_curves():
     sentence = r"n_resamples must be at most 3\d{4} for a band of curves drawn from so many scores"
     with pytest.raises(CalibrantError, match=sentence):
         reliability_curve(y, p, method="isotonic", band="consistency", n_resamples=100_000)
-    with pytest.raises(CalibrantError, match=sentence):
-        local_calibration_error(y, p, band="percentile", n_resamples=100_000)
     with pytest.raises(CalibrantError, match="n_bins must leave at most 8192 bins with rows in"):
         reliability_curve(
             np.arange(20_000) % 2,
@@ -405,12 +386,8 @@ def test_too_many_drawn_curves():
 
 def test_bad_words_about_local_errors():
     y, p = [0, 1, 1], [0.2, 0.4, 0.9]
-    with pytest.raises(CalibrantError, match=r"band must be one of .*'percentile'; got 'median'"):
-        local_calibration_error(y, p, band="median")
-    with pytest.raises(CalibrantError, match="simultaneous has no say in band='percentile'"):
-        local_calibration_error(y, p, band="percentile", simultaneous=True)
-    with pytest.raises(CalibrantError, match="groups has no say in band='percentile'"):
-        local_calibration_error(y, p, band="percentile", groups=[1, 1, 2])
+    with pytest.raises(CalibrantError, match=r"band must be one of .*; got 'percentile'"):
+        local_calibration_error(y, p, band="percentile")
 
 
 def test_sketches_know_no_clusters():

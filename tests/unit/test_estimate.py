@@ -99,7 +99,6 @@ class TestKnownAnswers:
 
 class TestEdges:
     @every_measure
-    @pytest.mark.parametrize("method", ["uniform", "percentile"])
     @pytest.mark.parametrize(
         ("y", "p"),
         [
@@ -114,13 +113,12 @@ class TestEdges:
             ([0, 1, 0, 1], [1e-12, 1 - 1e-12, 0.0, 1.0]),
         ],
     )
-    def test_small_samples(self, measure, options, method, y, p):
-        found = estimate(measure, y, p, method=method, n_resamples=50, **options)
+    def test_small_samples(self, measure, options, y, p):
+        found = estimate(measure, y, p, n_resamples=50, **options)
         assert 0 <= found.low <= found.high <= 1
         assert np.isfinite(found.bias_corrected)
         assert found.n == len(y)
-        if method == "uniform":
-            check_sound(found)
+        check_sound(found)
 
     def test_certain_and_wrong_both_ways(self):
         # The mean residual is 0, and says next to nothing.
@@ -146,30 +144,25 @@ class TestEdges:
         assert found.high < found.value
 
     @every_measure
-    @pytest.mark.parametrize("method", ["uniform", "percentile"])
-    def test_a_higher_level_is_wider(self, measure, options, method):
+    def test_a_higher_level_is_wider(self, measure, options):
         sample = drawn("overconfident", 500)
-        narrow = estimate(measure, *sample, level=0.8, method=method, **options)
-        wide = estimate(measure, *sample, level=0.99, method=method, **options)
+        narrow = estimate(measure, *sample, level=0.8, **options)
+        wide = estimate(measure, *sample, level=0.99, **options)
         assert wide.low <= narrow.low
         assert wide.high > narrow.high
 
 
 class TestSameAnswers:
     @every_measure
-    @pytest.mark.parametrize("method", ["uniform", "percentile"])
-    def test_same_seed_same_interval(self, measure, options, method):
+    def test_same_seed_same_interval(self, measure, options):
         sample = drawn("overconfident", 300)
         first, again, other = (
-            estimate(measure, *sample, method=method, rng=seed, n_resamples=99, **options)
-            for seed in (3, 3, 4)
+            estimate(measure, *sample, rng=seed, n_resamples=99, **options) for seed in (3, 3, 4)
         )
         assert first == again
         assert first != other
         generator = np.random.default_rng(3)
-        assert first == estimate(
-            measure, *sample, method=method, rng=generator, n_resamples=99, **options
-        )
+        assert first == estimate(measure, *sample, rng=generator, n_resamples=99, **options)
 
     @every_measure
     def test_value_is_the_measure(self, measure, options):
@@ -181,13 +174,11 @@ class TestSameAnswers:
         assert by_function == found
 
     @every_measure
-    @pytest.mark.parametrize("method", ["uniform", "percentile"])
-    def test_the_unit_of_weights_does_not_matter(self, measure, options, method):
+    def test_the_unit_of_weights_does_not_matter(self, measure, options):
         y, p = drawn("overconfident", 300)
         w = np.random.default_rng(0).integers(1, 5, 300)
         one, other = (
-            estimate(measure, y, p, sample_weight=w * unit, method=method, **options)
-            for unit in (1, 1024)
+            estimate(measure, y, p, sample_weight=w * unit, **options) for unit in (1, 1024)
         )
         assert other.low == pytest.approx(one.low, abs=1e-9)
         assert other.high == pytest.approx(one.high, abs=1e-9)
@@ -241,16 +232,15 @@ class TestSketches:
         assert coarse.low < rows.low
         assert coarse.high > rows.high
 
-    @pytest.mark.parametrize("method", ["uniform", "percentile"])
-    def test_weighted_and_soft_sketches(self, method):
+    def test_weighted_and_soft_sketches(self):
         y, p = drawn("overconfident", 3000)
         w = np.random.default_rng(5).exponential(1, 3000)
-        rows = estimate("ece", y, p, sample_weight=w, method=method)
-        sketch = estimate("ece", Sketch().update(y, p, w), method=method)
+        rows = estimate("ece", y, p, sample_weight=w)
+        sketch = estimate("ece", Sketch().update(y, p, w))
         assert sketch.high - sketch.low == pytest.approx(rows.high - rows.low, rel=0.1)
         soft = 0.3 * p + 0.3
-        rows = estimate("ece", soft, p, method=method)
-        sketch = estimate("ece", Sketch().update(soft, p), method=method)
+        rows = estimate("ece", soft, p)
+        sketch = estimate("ece", Sketch().update(soft, p))
         assert sketch.high - sketch.low > rows.high - rows.low
 
     def test_the_scale_must_fit(self):
@@ -261,12 +251,11 @@ class TestSketches:
 
 class TestClusters:
     @every_measure
-    @pytest.mark.parametrize("method", ["uniform", "percentile"])
     @pytest.mark.parametrize("scenario", ["perfect", "overconfident"])
-    def test_clusters_of_one_row_change_little(self, measure, options, method, scenario):
+    def test_clusters_of_one_row_change_little(self, measure, options, scenario):
         y, p = drawn(scenario, 2000)
-        rows = estimate(measure, y, p, method=method, **options)
-        clusters = estimate(measure, y, p, method=method, groups=np.arange(2000), **options)
+        rows = estimate(measure, y, p, **options)
+        clusters = estimate(measure, y, p, groups=np.arange(2000), **options)
         assert clusters.low == pytest.approx(rows.low, abs=0.1 * (rows.high - rows.low))
         assert clusters.high == pytest.approx(rows.high, abs=0.1 * (rows.high - rows.low))
 
@@ -349,7 +338,7 @@ class TestRefused:
         [
             ({"level": 95}, "level must lie between 0 and 1; got 95"),
             ({"level": 0}, "level must be a positive number"),
-            ({"method": "bca"}, "method must be one of 'uniform', 'percentile'"),
+            ({"method": "percentile"}, "method must be one of 'uniform'; got 'percentile'"),
             ({"n_resamples": 0}, "n_resamples"),
             ({"rng": -1}, "rng"),
             ({"bins": 10}, "ece has no option 'bins'"),
@@ -399,13 +388,12 @@ def test_what_few_draws_show_many_would_show_too(measure, monkeypatch):
     assert [soon.low, soon.high] == pytest.approx([late.low, late.high], abs=0.08 * width)
 
 
-@pytest.mark.parametrize("method", ["uniform", "percentile"])
 @pytest.mark.parametrize("clustered", [False, True])
-def test_memory_of_very_many_bins(method, clustered):
+def test_memory_of_very_many_bins(clustered):
     rng = np.random.default_rng(0)
     p = rng.random(500)
     y = rng.random(500) < p
-    options = {"n_bins": 1_000_000, "n_resamples": 200, "method": method}
+    options = {"n_bins": 1_000_000, "n_resamples": 200}
     if clustered:
         options["groups"] = np.arange(500) // 2
     tracemalloc.start()

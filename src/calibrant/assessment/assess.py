@@ -258,7 +258,7 @@ class Assessor:
         options = {"n_bins": settings.n_bins} if name == "ece" else {}
         # A seed starts anew for each, so that each is what `estimate` gives.
         rng = self.rng if settings.seed is None else read_generator(settings.seed)
-        question = Question(settings.level, "uniform", settings.n_resamples, rng)
+        question = Question(settings.level, settings.n_resamples, rng)
         return estimated(name, read_measure(name, options), problem, question)
 
 

@@ -157,7 +157,7 @@ class Tabulator:
         small = _is_small(problem, mean)
         # A seed starts anew for each group: each row is what `estimate` gives.
         rng = read_generator(self.rng)
-        question = Question(self.level, "uniform", self.n_resamples, rng)
+        question = Question(self.level, self.n_resamples, rng)
         deviation = walk.deviation
         return GroupRow(
             group=group,

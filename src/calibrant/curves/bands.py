@@ -29,7 +29,7 @@ from calibrant.inference.intervals.places import BinCells, CellOf
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 
-Kind = Literal["confidence", "consistency", "percentile"]
+Kind = Literal["confidence", "consistency"]
 Limits = tuple[FloatArray, FloatArray]
 
 # More cells than these, for each of a thousand bundles of clusters, would fill the memory.
@@ -45,7 +45,7 @@ class Band:
     Attributes
     ----------
     kind
-        "confidence", "consistency" or, for local calibration errors, "percentile".
+        "confidence" or "consistency".
     level
         How often it should hold.
     simultaneous
@@ -102,10 +102,10 @@ def read_band(
     problem: Problem,
     level: float,
     simultaneous: bool,
-    n_resamples: int,
     rng: int | Generator,
     groups: Any,
     sample_weight: Any,
+    n_resamples: int = 1000,
 ) -> Band | None:
     """Parse a band, or None where none is asked for."""
     level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")

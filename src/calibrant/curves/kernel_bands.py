@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,22 +9,19 @@ import numpy as np
 from calibrant.arrays import FloatArray
 from calibrant.curves.bands import Band, Limits
 from calibrant.curves.evidence import Evidence
-from calibrant.curves.tails import connected_tail, pointwise_tail
+from calibrant.curves.tails import connected_tail
 from calibrant.curves.windows import KernelWindows
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
 from calibrant.kernels import Kernel
 from calibrant.lines import Axis
 from calibrant.problem import Index, Problem
-from calibrant.randomness import Generator
 from calibrant.results.curves import Curve
 
 # Rows gathered in cells a fifth of the bandwidth wide are as good as smoothed by 0.2% more.
 _CELLS_PER_SCALE, _FEWEST_CELLS = 5, 64
 # More cells than these, for each of a thousand bundles of clusters, would fill the memory.
 _MOST_CLUSTER_CELLS = 5000
-# Numbers held at a time while rows are drawn again.
-_NUMBERS = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -72,49 +68,3 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
     evidence = Evidence(cells, windows, clusters)
     lower[known], upper[known] = band.limits(evidence, curve.y[known], tail)
     return lower, upper
-
-
-def resampled_quantiles(
-    problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band
-) -> FloatArray:
-    """Return percentiles and median of the curves of rows drawn again: lower, middle, upper."""
-    grid, known = Grid.under(curve, axis), ~np.isnan(curve.y)
-    cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
-    # Counts of rows are drawn in a quarter of the time, and not kept.
-    places = int(np.count_nonzero(cells.sides[0])) // 4
-    band.check_draws(max(int(np.count_nonzero(known)), places))
-    windows = grid.windows(curve, cells, kernel)
-    curves = []
-    for weight, true in _resampled(cells, band.n_resamples, band.rng):
-        total = windows.sums(weight)
-        # A draw without a row in sight says nothing new.
-        drawn = np.tile(curve.y[known], (len(total), 1))
-        curves.append(np.divide(windows.sums(true), total, out=drawn, where=total > 0))
-    tail = pointwise_tail(band.level)
-    found = np.full((3, len(curve.x)), np.nan)
-    found[:, known] = np.quantile(np.concatenate(curves), [tail, 0.5, 1 - tail], axis=0)
-    return np.asarray(np.clip(found, 0.0, 1.0))
-
-
-def _resampled(cells: Cells, n: int, rng: Generator) -> Iterator[tuple[FloatArray, FloatArray]]:
-    """Draw rows again; yield weights and outcomes of cells, a few draws at a time.
-
-    Rows of one cell and one side of their prediction are alike, so that how many come from each
-    such place is all there is to draw. Where weights differ it stands for (sum w)^2 / sum w^2 rows.
-    """
-    weight, squares, pred, residual, _ = cells.sides.reshape(len(cells.sides), -1)
-    (filled,) = np.nonzero(weight)
-    # Not as a quotient of squares: those of a sketch's soft labels near 0 or 1 would vanish.
-    rows = weight[filled] * (weight[filled] / squares[filled])
-    share = rows / rows.sum()
-    together = max(1, _NUMBERS // len(weight))
-    for start in range(0, n, together):
-        drawn = rng.multinomial(max(1, round(rows.sum())), share, min(together, n - start)) / rows
-        yield _placed(drawn, weight, filled), _placed(drawn, residual + pred, filled)
-
-
-def _placed(drawn: FloatArray, of_places: FloatArray, filled: Index) -> FloatArray:
-    """Return sums over cells of both their sides, (draws, cells)."""
-    sums = np.zeros((len(drawn), len(of_places)))
-    sums[:, filled] = drawn * of_places[filled]
-    return np.asarray(sums.reshape(len(drawn), 2, -1).sum(axis=1))

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant.arrays import FloatArray
 from calibrant.binning import Binning
 from calibrant.curves.bands import Band, Limits, bin_limits
-from calibrant.curves.kernel_bands import kernel_limits, resampled_quantiles
+from calibrant.curves.kernel_bands import kernel_limits
 from calibrant.curves.monotone_bands import monotone_limits
 from calibrant.isotonic import isotonic_fit
 from calibrant.measures.density_error import Densities, DensityError
@@ -56,9 +56,6 @@ class DensityCurve:
         curve = _shown(estimate)
         if band is None:
             return curve
-        if band.kind == "percentile":
-            lower, middle, upper = resampled_quantiles(problem, curve, estimate.axis, kernel, band)
-            return _banded(replace(curve, y=middle), (lower, upper), band)
         limits = kernel_limits(problem, curve, estimate.axis, kernel, band)
         return _banded(curve, limits, band)
 

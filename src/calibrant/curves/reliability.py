@@ -160,7 +160,7 @@ def reliability_curve(
         "isotonic": isotonic_curve,
     }
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, n_resamples, rng, groups, sample_weight)
+    asked = read_band(band, problem, level, simultaneous, rng, groups, sample_weight, n_resamples)
     return makers[method](problem, asked)
 
 
@@ -168,10 +168,9 @@ def local_calibration_error(
     y_true: Any,
     y_prob: Any = None,
     *,
-    band: Literal["confidence", "consistency", "percentile"] | None = "confidence",
+    band: Literal["confidence", "consistency"] | None = "confidence",
     level: float = 0.95,
     simultaneous: bool = False,
-    n_resamples: int = 1000,
     rng: int | Generator = 0,
     groups: Any = None,
     bandwidth: Bandwidth = "silverman",
@@ -187,15 +186,8 @@ def local_calibration_error(
     ----------
     y_true, y_prob, bandwidth, kernel, sample_weight, labels, pos_label
         As in :func:`calibrant.density_ece`.
-    band
-        "confidence" and "consistency" as in :func:`calibrant.reliability_curve`. "percentile": y is
-        the median of the curves of rows drawn again, lower and upper are percentiles of them, as
-        in the paper. Where no event was seen none is drawn either, and this band is no band.
-    level, simultaneous, groups
-        As in :func:`calibrant.reliability_curve`; percentiles know neither of the last two.
-    n_resamples, rng
-        The number of bootstrap resamples for "percentile", at least 39, and a seed or a generator
-        for them. A level needs 2 / (1 - level) - 1 resamples for its quantiles.
+    band, level, simultaneous, rng, groups
+        As in :func:`calibrant.reliability_curve`.
     multiclass
         "confidence" or a class label; a curve is about one binary problem.
 
@@ -203,6 +195,12 @@ def local_calibration_error(
     -------
     Curve
         x and the local calibration error y, with its band; nan where the density is nil.
+
+    Notes
+    -----
+    The paper takes the median of the curves of bootstrap resamples, between percentiles of them.
+    Where no event was observed no resample has one either, and such a band has no width: it is
+    not offered.
 
     References
     ----------
@@ -218,13 +216,9 @@ def local_calibration_error(
     checks.check_choice(kernel, "kernel", KERNELS)
     bandwidth = read_bandwidth(bandwidth)
     if band is not None:
-        checks.check_choice(band, "band", ("confidence", "consistency", "percentile"))
-    simultaneous = checks.as_flag(simultaneous, "simultaneous")
-    if band == "percentile" and (simultaneous or groups is not None):
-        unknown = "simultaneous" if simultaneous else "groups"
-        raise CalibrantError(f"{unknown} has no say in band='percentile': give band='confidence'")
+        checks.check_choice(band, "band", ("confidence", "consistency"))
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, n_resamples, rng, groups, sample_weight)
+    asked = read_band(band, problem, level, simultaneous, rng, groups, sample_weight)
     curve = DensityCurve(DensityError(bandwidth, KERNELS[kernel]))(problem, asked)
     y, lower, upper = (v - curve.x for v in (curve.y, curve.lower, curve.upper))
     return replace(curve, y=y, lower=lower, upper=upper, method="local")

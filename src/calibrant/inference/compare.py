@@ -184,7 +184,7 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
         # A seed starts anew for each, so that each is what `estimate` gives.
         own = read_generator(asked.rng)
         clusters = _clusters(inputs, n, own)
-        question = Question(asked.level, "uniform", asked.n_resamples, own, clusters)
+        question = Question(asked.level, asked.n_resamples, own, clusters)
         estimates.append(estimated(asked.measure, error, problem, question))
         views.append(view_of(error, problem, estimates[-1].value, together))
     clustered = inputs.groups is not None

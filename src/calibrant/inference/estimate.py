@@ -36,7 +36,7 @@ def estimate(
     y_prob: Any = None,
     *,
     level: float = 0.95,
-    method: Literal["uniform", "percentile"] = "uniform",
+    method: Literal["uniform"] = "uniform",
     n_resamples: int = 1000,
     rng: int | Generator = 0,
     groups: Any = None,
@@ -61,8 +61,8 @@ def estimate(
     level
         How often the interval should hold the population value.
     method
-        "uniform", or "percentile": the naive bootstrap, for comparison. It is wrong near perfect
-        calibration, where it never holds the population value.
+        "uniform": the coverage holds at perfect calibration too, where that of percentile bootstrap
+        intervals is 0.
     n_resamples
         The number of resamples, at least 39: of so many, the least and the greatest are the ends of
         a 95% interval. Higher levels take 2 / (1 - level) - 1 of them in any case, as far as 64 MB
@@ -128,13 +128,13 @@ def estimate(
     name = named_measure(measure, _MEASURES)
     error = read_measure(name, options)
     check_has_interval(name, error)
-    checks.check_choice(method, "method", ("uniform", "percentile"))
+    checks.check_choice(method, "method", ("uniform",))
     level = checks.as_level(level)
     n_resamples = checks.as_resamples(n_resamples)
     generator = read_generator(rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     clusters = _read_clusters(groups, sample_weight, problem, generator)
-    question = Question(level, method, n_resamples, generator, clusters)
+    question = Question(level, n_resamples, generator, clusters)
     return estimated(name, error, problem, question)
 
 
@@ -151,7 +151,7 @@ def estimated(name: str, error: Measure, problem: Problem, question: Question) -
         n=problem.n,
         error_bound=bound,
         measure=name,
-        method=question.method,
+        method="uniform",
     )
 
 

@@ -28,8 +28,10 @@ class Estimate(Result):
     error_bound
         How far `value` may be from that of the rows themselves: 0 for rows, certified for a
         sketch. The interval allows for it.
-    measure, method
-        What was measured, and how the interval was made.
+    measure
+        The name of the measure.
+    method
+        "uniform", or "t" for the mean of a score.
     """
 
     value: float

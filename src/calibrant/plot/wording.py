@@ -112,8 +112,6 @@ def about_band(curve: Curve) -> list[str]:
         scope = "whole curve" if curve.simultaneous else "pointwise"
     if curve.band == "consistency":
         return [f"grey: {level} if calibrated, {scope}"]
-    if curve.band == "percentile":
-        return [f"band: middle {level} of resamples"]
     what = "intervals" if curve.method == "binned" else "band"
     return [f"{level} {what}, {scope}"]
 

@@ -34,8 +34,7 @@ class Curve(Result):
         "smooth", "density", "binned", "isotonic" or "local".
     band
         "confidence", where the population's curve may lie; "consistency", where the curve would
-        lie if predictions were calibrated; "percentile", where curves of rows drawn again lie; or
-        None.
+        lie if predictions were calibrated; or None.
     level
         How often the band should hold; nan without one.
     simultaneous
@@ -53,11 +52,6 @@ class Curve(Result):
     band: str | None = None
     level: float = float("nan")
     simultaneous: bool = False
-
-    @property
-    def area_bound(self) -> float:
-        """How far `area` can be from smECE at this bandwidth: sqrt(2/pi) s (Lemma 10)."""
-        return float(np.sqrt(2 / np.pi) * self.bandwidth)
 
     def thinned(self, n_points: int = 2048) -> Curve:
         """Return an isotonic curve with about so many points at most, both ends of its steps kept.

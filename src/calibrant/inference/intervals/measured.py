@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal
 
 from calibrant import checks
 from calibrant.bin_counts import largest_monotone, leave_one_out
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.percentile import percentile_of_fixed_point, percentile_of_norm
 from calibrant.inference.intervals.shapes import MaxShape, RangeShape
 from calibrant.inference.intervals.uniform import Interval, fixed_point_interval, norm_interval
 from calibrant.inference.intervals.views import (
@@ -29,8 +27,6 @@ from calibrant.norms import Norm
 from calibrant.problem import Problem
 from calibrant.randomness import Generator
 
-Method = Literal["uniform", "percentile"]
-
 # Numbers in all draws together. Where cells are this many that there would be more, an error is
 # the sum of so many nearly independent parts that fewer draws show its quantiles as well.
 _NUMBERS = 1 << 19
@@ -42,10 +38,9 @@ _CHOSEN_BY_OUTCOMES = (largest_monotone, leave_one_out)
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """What is asked of a sample: how sure, by which method, from how many draws."""
+    """The interval asked for: confidence level, number of resamples, clusters."""
 
     level: float
-    method: Method
     n_resamples: int
     rng: Generator
     clusters: Clusters | None = None
@@ -55,12 +50,10 @@ class Question:
         if isinstance(measure, SmoothError) and measure.bandwidth is None:
             scale = _scale(measure, problem, value)
             cells = SmoothCells.of(problem, scale, self.clusters)
-            around = fixed_point_interval if self.method == "uniform" else percentile_of_fixed_point
             n_draws = self._draws(cells.view(scale, value))
-            return around(cells, scale, value, self.level, n_draws, self.rng)
+            return fixed_point_interval(cells, scale, value, self.level, n_draws, self.rng)
         view = view_of(measure, problem, value, self.clusters)
-        of_norm = norm_interval if self.method == "uniform" else percentile_of_norm
-        return of_norm(view, self.level, self._draws(view), self.rng)
+        return norm_interval(view, self.level, self._draws(view), self.rng)
 
     def _draws(self, view: View) -> int:
         """Return how many draws to make: no fewer than the quantiles of the level need."""

@@ -92,13 +92,6 @@ class View:
         """How many numbers there are in a draw, or in its image."""
         return max(len(self.cells.weight), len(self.observed))
 
-    def norms(self, totals: FloatArray, weight: FloatArray) -> FloatArray:
-        """Return the measure of other samples with these totals and weights of cells."""
-        images = self.image(totals, weight)
-        if self.offset_of is not None:
-            images += self.offset_of(weight)
-        return self.shape.of(images)
-
 
 def binned_view(
     problem: Problem, bins: Bins, value: float, clusters: Clusters | None, *, squared: bool
