@@ -4,6 +4,7 @@ Public names are loaded when first used, so ``import calibrant`` costs next to n
 """
 
 from importlib import import_module
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from calibrant._version import __version__
@@ -37,8 +38,8 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
         weak_calibration_witness,
     )
     from calibrant.measures.logit import logit_smoothed_ece
-    from calibrant.measures.named import error_bound
     from calibrant.measures.recommendation import Recommendation, recommend
+    from calibrant.measures.registry import error_bound
     from calibrant.measures.scores import brier_score, log_score, score_decomposition
     from calibrant.measures.smooth import smooth_ece
     from calibrant.results.curves import CumulativeCurve, Curve
@@ -102,11 +103,11 @@ _ROOMS = {
         "weak_calibration_witness",
     ),
     "measures.logit": ("logit_smoothed_ece",),
-    "measures.named": ("error_bound",),
     "measures.recommendation": (
         "Recommendation",
         "recommend",
     ),
+    "measures.registry": ("error_bound",),
     "measures.scores": (
         "brier_score",
         "log_score",
@@ -205,12 +206,20 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES or name in _WITH_EXTRAS:
         return import_module(f"calibrant.{name}")
-    if name not in _HOMES:
+    if name in _HOMES:
+        value = getattr(import_module(f"calibrant.{_HOMES[name]}"), name)
+    elif not name.startswith("_") and not find_spec(f"calibrant.{name}") and name in _measures():
+        value = _measures()[name].function
+    else:
         raise AttributeError(f"module 'calibrant' has no attribute {name!r}")
-    value = getattr(import_module(f"calibrant.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 
 
 def __dir__() -> list[str]:
-    return sorted(__all__)
+    return sorted({*__all__, *_measures()})
+
+
+def _measures() -> Any:
+    """Return the registered measures: one may be new, and not among the names above."""
+    return import_module("calibrant.measures.registry").measures()

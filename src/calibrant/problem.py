@@ -8,7 +8,7 @@ where the rows are kept.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
@@ -21,6 +21,8 @@ from calibrant.lines import Line, Quantity
 
 Index = npt.NDArray[np.intp]
 Block = tuple[FloatArray, FloatArray, FloatArray | None]
+# Takes scores to the index of the cell that holds each.
+CellOf = Callable[[FloatArray], Index]
 
 
 class Assignment(Protocol):

@@ -6,11 +6,11 @@ import calibrant as cb
 from calibrant.assessment.groups import by_group
 from calibrant.cli.thresholds import (
     GROUPS,
-    WHOLE,
     Threshold,
     group_numbers,
     numbers_of,
     read_thresholds,
+    whole,
 )
 from calibrant.datasets import load_rain
 
@@ -27,7 +27,7 @@ from calibrant.datasets import load_rain
     ],
 )
 def test_what_can_be_written(text, expected):
-    assert Threshold.read(text, WHOLE) == Threshold(*expected)
+    assert Threshold.read(text, whole()) == Threshold(*expected)
 
 
 @pytest.mark.parametrize(
@@ -48,7 +48,7 @@ def parts(names):
 
 def test_every_name_is_known_of_an_assessment():
     y, p = load_rain()
-    assert sorted(numbers_of(cb.assess(y, p, n_resamples=39))) == parts(WHOLE)
+    assert sorted(numbers_of(cb.assess(y, p, n_resamples=39))) == parts(whole())
 
 
 def test_every_name_is_known_of_a_group():

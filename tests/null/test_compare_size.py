@@ -12,9 +12,9 @@ from scipy.special import ndtr
 
 from calibrant.inference.compare import compare
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.measured import view_of
+from calibrant.inference.intervals.views import View
 from calibrant.inference.paired import difference, drawn_together
-from calibrant.measures.named import read_measure
+from calibrant.measures.registry import measures
 from calibrant.sample import Sample
 
 REPETITIONS = 150
@@ -30,7 +30,7 @@ def share_of_calls(draw, measure, **options):
 
     As `compare` does it, without the intervals of each model by itself.
     """
-    error, calls = read_measure(measure, options), []
+    error, calls = measures()[measure].read(options), []
     for repetition in range(REPETITIONS):
         rng = np.random.default_rng([7, repetition])
         y, models, *groups = draw(rng)
@@ -39,7 +39,7 @@ def share_of_calls(draw, measure, **options):
         else:
             clusters = Clusters.single_rows(ROWS, rng)
         problems = [Sample(y, p) for p in models.values()]
-        views = [view_of(error, problem, error(problem), clusters) for problem in problems]
+        views = [View.of(error, problem, error(problem), clusters) for problem in problems]
         a, b = drawn_together(views, DRAWS, rng, clustered=bool(groups))
         found = difference(a, b, 0.95)
         calls.append((found.p_more <= 0.025, found.p_less <= 0.025))

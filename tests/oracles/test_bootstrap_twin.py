@@ -10,9 +10,10 @@ import pytest
 
 import calibrant as cb
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.measured import view_of
-from calibrant.inference.intervals.views import SmoothCells, step_finder
-from calibrant.measures.named import read_measure
+from calibrant.inference.intervals.views import View
+from calibrant.measures.cumulative import step_finder
+from calibrant.measures.registry import measures
+from calibrant.measures.smooth_error import SmoothError
 from calibrant.sample import Sample
 from tests.twins.bootstrap import calibrated_values, cluster_bootstrap
 
@@ -29,8 +30,10 @@ def test_noise_of_clusters(measure):
     y = (rng.random(100)[groups] < p * 0.6 + 0.05).astype(float)
     values = cluster_bootstrap(getattr(cb, measure), y, p, groups, RESAMPLES, rng)
     clusters = Clusters.read(groups, None, 1500, rng)
-    view = view_of(read_measure(measure, {}), Sample(y, p), 0.0, clusters)
-    drawn = view.shape.of(view.of_noise(view.cells.residual + view.cells.noise(RESAMPLES, rng)))
+    view = View.of(measures()[measure].read({}), Sample(y, p), 0.0, clusters)
+    drawn = view.image.norm.of(
+        view.of_noise(view.cells.residual + view.cells.noise(RESAMPLES, rng))
+    )
     levels = [0.1, 0.9]
     expected = np.quantile(values, levels)
     assert np.quantile(drawn, levels) == pytest.approx(expected, abs=NEAR * values.std())
@@ -44,9 +47,8 @@ def test_noise_of_calibrated_outcomes(n, bandwidth, weighted):
     w = rng.exponential(1, n) if weighted else np.ones(n)
     twin = partial(cb.smooth_ece, bandwidth=bandwidth)
     values = calibrated_values(twin, p, w, RESAMPLES, rng)
-    cells = SmoothCells.of(Sample(p > 0.5, p, w), bandwidth, None)
-    view = cells.view(bandwidth, 0.0)
-    drawn = view.shape.of(view.of_noise(cells.cells.calibrated_noise(RESAMPLES, rng)))
+    view = View.of(SmoothError(bandwidth), Sample(p > 0.5, p, w), 0.0)
+    drawn = view.image.norm.of(view.of_noise(view.cells.calibrated_noise(RESAMPLES, rng)))
     levels = [0.1, 0.5, 0.9]
     expected = np.quantile(values, levels)
     assert np.quantile(drawn, levels) == pytest.approx(expected, abs=NEAR * values.std())

@@ -10,10 +10,10 @@ from scipy import stats
 
 from calibrant.inference.compare import compare
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.measured import view_of
+from calibrant.inference.intervals.views import View
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.paired import difference, drawn_together
-from calibrant.measures.named import read_measure
+from calibrant.measures.registry import measures
 from calibrant.sample import Sample
 from tests.twins import paired as twin
 
@@ -39,14 +39,14 @@ def rows(seed, *, confidence=False, off=1.0):
 
 
 def fast(measure, options, ys, ps, groups):
-    error = read_measure(measure, options)
+    error = measures()[measure].read(options)
     rng = np.random.default_rng(5)
     problems = [Sample(y, p) for y, p in zip(ys, ps, strict=True)]
     if groups is None:
         clusters = Clusters.single_rows(N, rng)
     else:
         clusters = Clusters.read(groups, None, N, rng)
-    views = [view_of(error, problem, error(problem), clusters) for problem in problems]
+    views = [View.of(error, problem, error(problem), clusters) for problem in problems]
     return drawn_together(views, DRAWS, rng, clustered=groups is not None)
 
 

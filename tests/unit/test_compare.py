@@ -12,10 +12,11 @@ from calibrant.errors import CalibrantError
 from calibrant.inference.compare import compare
 from calibrant.inference.estimate import estimate
 from calibrant.inference.intervals.cells import Cells
-from calibrant.inference.intervals.shapes import SumShape
 from calibrant.inference.intervals.views import View
 from calibrant.inference.paired import NoisyError, difference
 from calibrant.measures.binned import ece, mce
+from calibrant.measures.image_norms import L1Norm
+from calibrant.measures.linear_image import LinearImage
 from calibrant.measures.scores import brier_score, log_score
 from calibrant.sketches.state import Sketch
 from tests.tolerances import assert_nearly_equal, nearly
@@ -181,7 +182,8 @@ class TestSound:
     def test_worse_than_another_but_maybe_calibrated(self):
         # Its error is far above the other's, whose noise it shares, and not above that of noise.
         cells = Cells(np.ones((5, 2, 1)), 1.0, is_soft=False)
-        view = View(0.5, cells, SumShape(), lambda r, w: r)
+        image = LinearImage(L1Norm(), np.zeros_like, 1, lambda r, w: r)
+        view = View(0.5, cells, image)
         noise, none = np.linspace(-0.01, 0.01, 99)[:, None], np.zeros((99, 1))
         other = NoisyError(replace(view, value=0.1), none, np.linspace(0, 1, 99))
         for most, called in ((0.4, True), (1.0, False)):

@@ -11,11 +11,11 @@ from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals import uniform
-from calibrant.inference.intervals.measured import view_of
+from calibrant.inference.intervals.views import View
 from calibrant.measures.binned import ece, mce
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.named import read_measure
+from calibrant.measures.registry import measures
 from calibrant.measures.smooth import smooth_ece
 from calibrant.sample import Sample
 from calibrant.sketches.state import Sketch
@@ -367,8 +367,8 @@ def test_an_outcome_as_rare_as_allowed_refutes_nothing(n_events):
     # Of 60 rows with p = 0.1 as many events as this, or farther from 6, have a chance of 0.048,
     # and farther ones of 0.0132: the 97.5 % quantile of the error is this very number.
     sample = Sample(np.arange(60) < n_events, np.full(60, 0.1))
-    error = read_measure("ece", {})
-    view = view_of(error, sample, error(sample))
+    error = measures()["ece"].read({})
+    view = View.of(error, sample, error(sample))
     noise = uniform.Noise.around(view, 0.025, 4000, np.random.default_rng(0))
     assert noise.calibrated
 

@@ -31,7 +31,7 @@ from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.bin_table import table_of
 from calibrant.measures.binned_error import read_binned_error, read_binning
 from calibrant.measures.masses import point_masses
-from calibrant.measures.named import read_measure
+from calibrant.measures.registry import MeasureInfo, assessed
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import check_is_one, read_table, reduce_table
@@ -46,7 +46,6 @@ from calibrant.sketches.state import Sketch
 
 __all__ = ["assess"]
 
-_MEASURES = ("smooth_ece", "ece", "ecce_r", "ecce_mad")
 _MOST_BINS = 10_000
 # From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
 _MANY_ROWS = 1 << 20
@@ -216,18 +215,18 @@ class Assessor:
 
     def estimates(self) -> Iterator[Estimate]:
         """Yield the estimate of each measure."""
-        for name in _MEASURES:
-            yield self._estimate(name, self.problem)
-        rows = self.rows
-        if isinstance(rows, Sample):
-            if rows.n >= _MANY_ROWS:
-                rows = problem_of(Sketch(scale="logit").update(rows.y, rows.p, rows.w))
-            yield self._estimate("logit_smoothed_ece", rows)
+        for info in assessed():
+            if info.sketch == "probability":
+                yield self._estimate(info, self.problem)
+            elif isinstance(self.rows, Sample):
+                yield self._estimate(info, _pooled_for(info, self.rows))
 
     def _left_out(self) -> Iterator[str]:
         """Yield why there is no estimate of a measure."""
-        if not isinstance(self.rows, Sample):
-            yield "No logit_smoothed_ece: logits are known to sketches on the logit scale alone."
+        for info in assessed():
+            if info.sketch != "probability" and not isinstance(self.rows, Sample):
+                needed = "rows" if info.sketch is None else f"a sketch on the {info.sketch} scale"
+                yield f"No {info.name}: it needs {needed}."
 
     def curves(self, binning: Binning) -> Iterator[Curve]:
         """Yield the reliability curves."""
@@ -253,13 +252,20 @@ class Assessor:
         null = partial(CalibratedOutcomes.of, problem)
         return judge(self.walk, null, problem.n, "calibration")
 
-    def _estimate(self, name: str, problem: Problem) -> Estimate:
+    def _estimate(self, info: MeasureInfo, problem: Problem) -> Estimate:
         settings = self.settings
-        options = {"n_bins": settings.n_bins} if name == "ece" else {}
+        options = {"n_bins": settings.n_bins} if "n_bins" in info.options else {}
         # A seed starts anew for each, so that each is what `estimate` gives.
         rng = self.rng if settings.seed is None else read_generator(settings.seed)
         question = Question(settings.level, settings.n_resamples, rng)
-        return estimated(name, read_measure(name, options), problem, question)
+        return estimated(info.name, info.read(options), problem, question)
+
+
+def _pooled_for(info: MeasureInfo, rows: Sample) -> Problem:
+    """Return rows, or very many of them in a sketch that can answer a measure."""
+    if info.sketch is None or rows.n < _MANY_ROWS:
+        return rows
+    return problem_of(Sketch(scale=info.sketch).update(rows.y, rows.p, rows.w))
 
 
 def _kind(table: Problem | ClassTable, multiclass: Any) -> str:

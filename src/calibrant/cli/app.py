@@ -62,7 +62,7 @@ def application() -> typer.Typer:
     """Return the commands, none of which has loaded anything heavy yet."""
     import typer
 
-    from calibrant.cli.root import root
+    from calibrant.cli.root import Command, root
 
     app = typer.Typer(
         # Panels and colours would triple the time that help takes to appear.
@@ -73,7 +73,8 @@ def application() -> typer.Typer:
     app.callback(invoke_without_command=True)(root)
     for command in _commands():
         # In raw strings the mark that keeps lines of examples apart is two characters.
-        app.command(help=cleandoc(command.__doc__ or "").replace("\\b", "\b"))(command)
+        text = cleandoc(command.__doc__ or "").replace("\\b", "\b")
+        app.command(cls=Command, help=text)(command)
     return app
 
 

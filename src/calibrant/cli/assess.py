@@ -38,9 +38,9 @@ def assess(
     error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.
 
     A condition of --fail-if is NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
-    one of smooth_ece, ece, ecce_r, ecce_mad, logit_smoothed_ece, bias, slope, brier_score,
-    prevalence, mean_prediction, n and p_value. With --by it is about every group, and NAME is one
-    of smooth_ece, ece, ecce_r, prevalence, mean_prediction, n, p_value and p_adjusted.
+    one of {assessed}, bias, slope, brier_score, prevalence, mean_prediction, n and p_value. With
+    --by it is about every group, and NAME is one of smooth_ece, ece, ecce_r, prevalence,
+    mean_prediction, n, p_value and p_adjusted.
 
     \b
     calibrant assess forecasts.csv --label rain --prob p

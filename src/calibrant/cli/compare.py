@@ -33,7 +33,7 @@ def compare(
         typer.Option(
             "--measure",
             metavar="NAME",
-            help="smooth_ece, ece, ecce_mad, ecce_r, logit_smoothed_ece, brier_score or log_score.",
+            help="The calibration error or proper score to compare by.",
         ),
     ] = "smooth_ece",
     level: options.Level = 0.95,
@@ -46,6 +46,8 @@ def compare(
     In one file each column of probabilities is a model. Of several files each is a model, with the
     same outcomes in the same rows; several columns are classes then. Rows with nothing or nonsense
     in them are refused, because models must be measured on the same ones.
+
+    NAME of --measure is one of {comparable}.
 
     \b
     calibrant compare flares.csv --label flare --prob DAFFS --prob NOAA

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from calibrant._version import __version__
 from calibrant.cli.messages import write
@@ -14,6 +15,19 @@ def _show_version(asked: bool) -> None:
     if asked:
         write(f"calibrant {__version__}\n")
         raise typer.Exit
+
+
+class Command(TyperCommand):
+    """A command whose help names measures: those of the registry, once the help is asked for."""
+
+    def format_help_text(self, *arguments: Any) -> None:
+        """Write the help."""
+        from calibrant.measures.registry import assessed, comparable
+
+        for chosen in (assessed, comparable):
+            names = ", ".join(info.name for info in chosen())
+            self.help = (self.help or "").replace(f"{{{chosen.__name__}}}", names)
+        super().format_help_text(*arguments)
 
 
 def root(

@@ -22,21 +22,28 @@ if TYPE_CHECKING:
     from calibrant.assessment.group_result import GroupRow
     from calibrant.assessment.result import Assessment
 
-# What can be asked, of the whole and of groups: names with intervals, and those without.
-WHOLE = (
-    ("smooth_ece", "ece", "ecce_r", "ecce_mad", "logit_smoothed_ece", "bias", "slope"),
-    ("brier_score", "prevalence", "mean_prediction", "n", "p_value"),
-)
-GROUPS = (
-    ("smooth_ece",),
-    ("ece", "ecce_r", "prevalence", "mean_prediction", "n", "p_value", "p_adjusted"),
-)
+# What can be asked beside the measures of an assessment: names without intervals.
+_PLAIN = ("brier_score", "prevalence", "mean_prediction", "n", "p_value")
 _PARTS = ("value", "low", "high")
 _SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _CONDITION = re.compile(r"(?P<name>\w+)(?:\.(?P<part>\w+))?\s*(?P<sign>[<>]=?)\s*(?P<limit>\S+)")
 _EXAMPLE = "write for example 'smooth_ece.high > 0.05'"
 
 Numbers = Mapping[str, float]
+# Names with intervals, and those without.
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+
+GROUPS: Names = (
+    ("smooth_ece",),
+    ("ece", "ecce_r", "prevalence", "mean_prediction", "n", "p_value", "p_adjusted"),
+)
+
+
+def whole() -> Names:
+    """Return what can be asked of an assessment."""
+    from calibrant.measures.registry import assessed
+
+    return (*(info.name for info in assessed()), "bias", "slope"), _PLAIN
 
 
 @dataclass(frozen=True)
@@ -48,7 +55,7 @@ class Threshold:
     limit: float
 
     @classmethod
-    def read(cls, text: str, names: tuple[tuple[str, ...], tuple[str, ...]]) -> Threshold:
+    def read(cls, text: str, names: Names) -> Threshold:
         """Read a condition, or say what is wrong with it."""
         match = _CONDITION.fullmatch(text.strip())
         if match is None:
@@ -83,7 +90,7 @@ class Threshold:
 
 def read_thresholds(texts: Sequence[str] | None, *, in_groups: bool) -> list[Threshold]:
     """Read all conditions, before any work is done."""
-    return [Threshold.read(text, GROUPS if in_groups else WHOLE) for text in texts or ()]
+    return [Threshold.read(text, GROUPS if in_groups else whole()) for text in texts or ()]
 
 
 def exit_code(thresholds: Sequence[Threshold], numbers: Mapping[str, Numbers]) -> int:
@@ -103,7 +110,7 @@ def numbers_of(assessment: Assessment) -> Numbers:
     intervals |= {"bias": assessment.bias, "slope": assessment.slope}
     for name, one in intervals.items():
         found |= {f"{name}.{part}": getattr(one, part) for part in _PARTS}
-    for name in WHOLE[1][:-1]:
+    for name in _PLAIN[:-1]:
         found[f"{name}.value"] = getattr(assessment, name)
     if assessment.test is not None:
         found["p_value.value"] = assessment.test.p_value

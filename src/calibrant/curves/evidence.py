@@ -17,8 +17,7 @@ from calibrant.arrays import FloatArray
 from calibrant.curves.windows import Windows
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.places import CellOf
-from calibrant.problem import Problem
+from calibrant.problem import CellOf, Problem
 
 
 @dataclass(frozen=True, eq=False)

@@ -28,10 +28,9 @@ from calibrant.curves.tails import pointwise_tail
 from calibrant.curves.windows import Spans
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.places import CellOf
 from calibrant.inference.intervals.roots import quantile
-from calibrant.inference.intervals.views import step_finder
-from calibrant.problem import Atoms, Index, Problem
+from calibrant.measures.cumulative import step_finder
+from calibrant.problem import Atoms, CellOf, Index, Problem
 
 _MOST_CELLS = 512
 # Spans of one length start this many times within it.

@@ -14,34 +14,20 @@ import numpy as np
 from calibrant import checks
 from calibrant.inference.compare_input import Inputs, check_rows, read_models
 from calibrant.inference.compare_result import ComparedModel, Comparison, PairedDifference
-from calibrant.inference.estimate import estimated, named_measure
+from calibrant.inference.estimate import estimated
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.clusters import Clusters, read_codes
-from calibrant.inference.intervals.measured import Question, check_has_interval, view_of
+from calibrant.inference.intervals.measured import Question, check_has_interval
+from calibrant.inference.intervals.views import View
 from calibrant.inference.multiplicity import holm
 from calibrant.inference.paired import Difference, difference, drawn_together
 from calibrant.inference.paired_scores import MeanLoss, read_losses
-from calibrant.measures.binned import ece
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.named import read_measure
-from calibrant.measures.scores import brier_score, log_score
-from calibrant.measures.smooth import smooth_ece
+from calibrant.measures.registry import MeasureInfo, RowLosses, comparable, find_measure
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 
 __all__ = ["compare"]
-
-_SCORES: dict[str, Callable[..., float]] = {"brier_score": brier_score, "log_score": log_score}
-_MEASURES: dict[str, Callable[..., float]] = {
-    "smooth_ece": smooth_ece,
-    "ece": ece,
-    "ecce_mad": ecce_mad,
-    "ecce_r": ecce_r,
-    "logit_smoothed_ece": logit_smoothed_ece,
-    **_SCORES,
-}
 
 
 def compare(
@@ -69,8 +55,9 @@ def compare(
         Predictions by the name of their model, each as `y_prob` in :func:`calibrant.ece`. Rows
         must be the same for all; a sketch does not know which they are.
     measure
-        "smooth_ece", "ece", "ecce_mad", "ecce_r" or "logit_smoothed_ece", or one of the proper
-        scores "brier_score" and "log_score"; or that function.
+        The name of a calibration error that has an interval, such as "smooth_ece", "ece",
+        "ecce_mad", "ecce_r" or "logit_smoothed_ece", or of a proper score, "brier_score" or
+        "log_score"; or that function.
     level
         Of the intervals. Models differ where the adjusted P-value is at most 1 - level.
     n_resamples
@@ -130,8 +117,8 @@ def compare(
     >>> found.pair("as given", "hedged").low > 0
     True
     """
-    name = named_measure(measure, _MEASURES)
-    level, is_score = checks.as_level(level), name in _SCORES
+    info = find_measure(measure, comparable())
+    level, is_score = checks.as_level(level), info.kind == "score"
     models = read_models(y_true, y_probs)
     n_pairs = math.comb(len(models), 2)
     # Differences of proper scores have a formula; those of errors need P-values small enough.
@@ -139,13 +126,15 @@ def compare(
     why = f" for {n_pairs} pair{'s' * (n_pairs > 1)} at level {level:g}"
     n_resamples = checks.as_resamples(n_resamples, minimum, "" if is_score else why)
     inputs = Inputs(y_true, models, sample_weight, multiclass, labels, pos_label, groups)
-    asked = Asked(name, options, level, n_resamples, rng)
-    compared = _by_score(asked, inputs) if is_score else _by_error(asked, inputs)
+    asked = Asked(info, options, level, n_resamples, rng)
+    compared = (
+        _by_error(asked, inputs) if info.losses is None else _by_score(asked, info.losses, inputs)
+    )
     pairs = _adjusted(list(models), compared, level)
     return Comparison(
         models=_ranked(list(models), compared.estimates, pairs),
         pairs=pairs,
-        measure=name,
+        measure=info.name,
         level=level,
         n=compared.estimates[0].n,
     )
@@ -155,7 +144,7 @@ def compare(
 class Asked:
     """What is asked of the models."""
 
-    measure: str
+    measure: MeasureInfo
     options: dict[str, Any]
     level: float
     n_resamples: int
@@ -172,8 +161,8 @@ class Compared:
 
 def _by_error(asked: Asked, inputs: Inputs) -> Compared:
     """Compare by a calibration error."""
-    error = read_measure(asked.measure, asked.options)
-    check_has_interval(asked.measure, error)
+    error = asked.measure.read(asked.options)
+    check_has_interval(asked.measure.name, error)
     problems = inputs.read(one_problem)
     n = problems[0].n
     check_rows(n)
@@ -185,8 +174,8 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
         own = read_generator(asked.rng)
         clusters = _clusters(inputs, n, own)
         question = Question(asked.level, asked.n_resamples, own, clusters)
-        estimates.append(estimated(asked.measure, error, problem, question))
-        views.append(view_of(error, problem, estimates[-1].value, together))
+        estimates.append(estimated(asked.measure.name, error, problem, question))
+        views.append(View.of(error, problem, estimates[-1].value, together))
     clustered = inputs.groups is not None
     needed = checks.min_resamples(asked.level, math.comb(len(views), 2))
     models = drawn_together(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
@@ -199,17 +188,17 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
     return Compared(estimates, differences)
 
 
-def _by_score(asked: Asked, inputs: Inputs) -> Compared:
+def _by_score(asked: Asked, row_losses: RowLosses, inputs: Inputs) -> Compared:
     """Compare by a proper score."""
-    checks.check_options(asked.options, (), asked.measure)
-    losses = inputs.read(partial(read_losses, asked.measure))
+    asked.measure.read(asked.options)  # refuses options that there are not
+    losses = inputs.read(partial(read_losses, row_losses))
     n = len(losses[0].w)
     check_rows(n)
     cluster = None
     if inputs.groups is not None:
         cluster = read_codes(inputs.groups, inputs.sample_weight, n)
     means = [MeanLoss.of(one, cluster) for one in losses]
-    estimates = [one.estimate(asked.measure, asked.level, n) for one in means]
+    estimates = [one.estimate(asked.measure.name, asked.level, n) for one in means]
     differences = [
         MeanLoss.of(a.minus(b), cluster).difference(asked.level) for a, b in combinations(losses, 2)
     ]

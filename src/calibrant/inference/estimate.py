@@ -2,32 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from calibrant import checks
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.measured import Question, check_has_interval
-from calibrant.measures.binned import ece
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.named import Measure, read_measure
-from calibrant.measures.smooth import smooth_ece
+from calibrant.measures.registry import Measure, find_measure, with_interval
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 
 __all__ = ["estimate"]
-
-_MEASURES: dict[str, Callable[..., float]] = {
-    "smooth_ece": smooth_ece,
-    "ece": ece,
-    "ecce_mad": ecce_mad,
-    "ecce_r": ecce_r,
-    "logit_smoothed_ece": logit_smoothed_ece,
-}
 
 
 def estimate(
@@ -55,7 +43,8 @@ def estimate(
     Parameters
     ----------
     measure
-        "smooth_ece", "ece", "ecce_mad", "ecce_r" or "logit_smoothed_ece", or that function.
+        The name of a calibration error that has an interval, such as "smooth_ece", "ece",
+        "ecce_mad", "ecce_r" or "logit_smoothed_ece"; or that function.
     y_true, y_prob
         As in :func:`calibrant.ece`, or a :class:`calibrant.Sketch`.
     level
@@ -125,9 +114,9 @@ def estimate(
     >>> estimate("smooth_ece", calibrated.y_true, calibrated.y_prob).low
     0.0
     """
-    name = named_measure(measure, _MEASURES)
-    error = read_measure(name, options)
-    check_has_interval(name, error)
+    info = find_measure(measure, with_interval())
+    error = info.read(options)
+    check_has_interval(info.name, error)
     checks.check_choice(method, "method", ("uniform",))
     level = checks.as_level(level)
     n_resamples = checks.as_resamples(n_resamples)
@@ -135,7 +124,7 @@ def estimate(
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     clusters = _read_clusters(groups, sample_weight, problem, generator)
     question = Question(level, n_resamples, generator, clusters)
-    return estimated(name, error, problem, question)
+    return estimated(info.name, error, problem, question)
 
 
 def estimated(name: str, error: Measure, problem: Problem, question: Question) -> Estimate:
@@ -152,17 +141,6 @@ def estimated(name: str, error: Measure, problem: Problem, question: Question) -
         error_bound=bound,
         measure=name,
         method="uniform",
-    )
-
-
-def named_measure(measure: Any, known: Mapping[str, Callable[..., float]]) -> str:
-    """Return the name of a measure that is given by its name or as the function itself."""
-    for name, function in known.items():
-        if measure is function or (isinstance(measure, str) and measure == name):
-            return name
-    given = getattr(measure, "__name__", measure)
-    raise CalibrantError(
-        f"measure must be one of {', '.join(known)}, or its name; got {shown(given)}"
     )
 
 

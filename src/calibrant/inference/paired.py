@@ -53,9 +53,9 @@ from scipy.special import ndtr, ndtri
 
 from calibrant.arrays import FloatArray
 from calibrant.inference.intervals.roots import crossing, quantile
-from calibrant.inference.intervals.shapes import shifted_norms
 from calibrant.inference.intervals.uniform import KAPPA
 from calibrant.inference.intervals.views import View
+from calibrant.measures.image_norms import shifted_norms
 from calibrant.randomness import Generator
 
 # Larger is safer for models that err in opposite ways, and less powerful for all others. Measured,
@@ -121,7 +121,7 @@ class NoisyError:
     @cached_property
     def luck(self) -> FloatArray:
         """The linear part of what noise adds to the error, with variance 1 (or 0)."""
-        linear = self.images @ self.view.shape.slope(self.view.observed)
+        linear = self.images @ self.view.image.norm.slope(self.view.observed)
         sd = float(linear.std())
         return np.asarray(linear / sd if sd > 0 else linear)
 
@@ -131,8 +131,8 @@ class NoisyError:
 
     def added_to(self, image: FloatArray) -> FloatArray:
         """Return what noise adds to the error of a population with this image."""
-        shape = self.view.shape
-        return shifted_norms(shape, self.images, image) - shape.of(image)
+        norm = self.view.image.norm
+        return shifted_norms(norm, self.images, image) - norm.of(image)
 
 
 def drawn_together(
@@ -151,7 +151,7 @@ def drawn_together(
         images = view.of_noise(view.cells.noise(n_draws, np.random.default_rng(seed)))
         alone = view.cells if clustered else replace(view.cells, moves=None, n_clusters=0)
         calibrated = view.of_noise(alone.calibrated_noise(n_draws, rng))
-        norms = shifted_norms(view.shape, calibrated, view.offset)
+        norms = shifted_norms(view.image.norm, calibrated, view.offset)
         models.append(NoisyError(view, images, norms))
     return models
 
@@ -190,7 +190,7 @@ def _by_chance(a: NoisyError, b: NoisyError, tail: float) -> Iterator[FloatArray
     """
     against = max(_AGAINST, float(-ndtri(tail)))
     for luck in (against * a.luck, -against * b.luck):
-        best = a.view.shape.least(a.without(luck), KAPPA * a.spread)
+        best = a.view.image.norm.least(a.without(luck), KAPPA * a.spread)
         yield a.added_to(best) - b.added_to(b.without(luck))
 
 

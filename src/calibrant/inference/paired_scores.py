@@ -19,9 +19,9 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.class_table import ClassTable
-from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.paired import Difference
+from calibrant.measures.registry import RowLosses
 from calibrant.multiclass import check_is_one, read_table, reduce_table
 from calibrant.problem import Index, Problem
 
@@ -143,7 +143,7 @@ class MeanLoss:
 
 
 def read_losses(
-    score: str,
+    row_losses: RowLosses,
     y_true: Any,
     y_prob: Any,
     sample_weight: Any,
@@ -163,30 +163,7 @@ def read_losses(
         p, y, w = problem.columns()
         chance, outcome = np.stack((1 - p, p), axis=1), np.stack((1 - y, y), axis=1)
         is_soft = problem.is_soft
-    make = _brier if score == "brier_score" else _log
-    seen, if_outcome = make(chance, outcome)
+    seen, if_outcome = row_losses(chance, outcome)
     # Soft outcomes are not drawn: what was seen is all there is.
     few = not is_soft and len(w) - outcome.sum(axis=0).max() < _FEW_EVENTS
     return Losses(seen, if_outcome, chance, w, bool(few))
-
-
-def _brier(chance: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # The squared errors of two outcomes are the same: one of them is the score.
-    share = 0.5 if chance.shape[1] == 2 else 1.0
-    seen = share * np.sum((chance - outcome) ** 2, axis=1)
-    return seen, share * (np.sum(chance**2, axis=1, keepdims=True) - 2 * chance + 1)
-
-
-def _log(chance: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import xlogy
-
-    seen = -np.sum(xlogy(outcome, chance), axis=1)
-    if np.isinf(seen).any():
-        rows = np.flatnonzero(np.isinf(seen))
-        raise CalibrantError(
-            f"y_prob must not be 0 for an outcome that happened, which makes log_score infinite; "
-            f"it is at row {rows[0]} ({len(rows)} such row{'s' * (len(rows) > 1)}): compare by "
-            "brier_score"
-        )
-    with np.errstate(divide="ignore"):
-        return seen, -np.log(chance)

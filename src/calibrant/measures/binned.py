@@ -24,6 +24,7 @@ from typing import Any, Literal
 from calibrant.arrays import as_array
 from calibrant.binning import Side
 from calibrant.measures.binned_error import BinCount, Strategy, read_binned_error
+from calibrant.measures.registry import MeasureInfo
 from calibrant.multiclass import reduce_classes
 
 __all__ = ["ace", "ece", "mce", "soft_label_ece"]
@@ -304,3 +305,44 @@ def soft_label_ece(
         labels=labels,
         pos_label=pos_label,
     )
+
+
+MEASURES = (
+    MeasureInfo(
+        ece,
+        label="ECE",
+        title="Binned calibration error (ECE)",
+        meaning="Mean distance between outcomes and predictions over bins of equal width.",
+        definition="Σ over bins of |Σ w (y − p)| / W.",
+        make=read_binned_error,
+        sketch="probability",
+        in_assess=True,
+        order=2,
+    ),
+    MeasureInfo(
+        ace,
+        label="ACE",
+        title="Adaptive calibration error (ACE)",
+        meaning="Mean distance between outcomes and predictions over bins of equal weight.",
+        definition="Σ over bins of |Σ w (y − p)| / W, the bins between quantiles of the scores.",
+        special_case_of="ece",
+    ),
+    MeasureInfo(
+        mce,
+        label="MCE",
+        title="Maximum calibration error (MCE)",
+        meaning="Distance between outcomes and predictions in the worst bin; noisy in small bins.",
+        definition="max over bins of |Σ w (y − p) / Σ w|.",
+        special_case_of="ece",
+        sketch="probability",
+    ),
+    MeasureInfo(
+        soft_label_ece,
+        label="SMECE",
+        title="Soft mean calibration error (SMECE)",
+        meaning="The binned error for labels that are probabilities; 0 where these are predicted.",
+        definition="Σ over bins of |Σ w (y − p)| / W, with y in [0, 1].",
+        special_case_of="ece",
+        sketch="probability",
+    ),
+)

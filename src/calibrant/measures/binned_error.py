@@ -21,8 +21,11 @@ from calibrant.binning import (
     Uniform,
 )
 from calibrant.errors import CalibrantError, shown
+from calibrant.measures.image_norms import L1Norm, L2Norm
+from calibrant.measures.linear_image import LinearImage, total
+from calibrant.measures.registry import Measure
 from calibrant.norms import Norm
-from calibrant.problem import Problem
+from calibrant.problem import CellOf, Index, Problem
 
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
@@ -33,6 +36,11 @@ _COUNT_RULES: dict[str, CountRule] = {
     "sweep": bin_counts.largest_monotone,
     "cv": bin_counts.leave_one_out,
 }
+_CHOSEN_BY_OUTCOMES = (bin_counts.largest_monotone, bin_counts.leave_one_out)
+# Cells within a bin for the noise of its sum, and from how many bins on there is one in each.
+_CELLS_PER_BIN, _FEW_BINS = 16, 512
+# More bins would take more resamples than fit into memory.
+_MOST_BINS = 1 << 14
 
 
 @dataclass(frozen=True)
@@ -101,7 +109,7 @@ def read_binned_error(
 
 
 @dataclass(frozen=True)
-class BinnedError:
+class BinnedError(Measure):
     """A norm of the gaps between mean outcome and mean prediction over bins."""
 
     binning: Binning
@@ -131,6 +139,41 @@ class BinnedError:
         is_root = self.debias and self.norm is Norm.L2
         return problem.sum_error**0.5 if is_root else problem.sum_error
 
+    @property
+    def no_interval(self) -> str:
+        """Why there is no confidence interval."""
+        reasons = (
+            (self.norm is Norm.MAX, "norm='max', the error of its noisiest bin: give 'l1' or 'l2'"),
+            (self.debias, "debias=True: its bias_corrected field serves instead"),
+            (self.convex, "assignment='convex': give assignment='hard'"),
+            (self.by_width, "weighting='width': give weighting='mass'"),
+            (
+                isinstance(self.binning, Laid) and self.binning.count in _CHOSEN_BY_OUTCOMES,
+                "a number of bins chosen by the outcomes: give n_bins as a number or 'sqrt'",
+            ),
+        )
+        return next((f"with {reason}" for holds, reason in reasons if holds), "")
+
+    def image(self, problem: Problem, value: float) -> LinearImage:
+        """Return the residual mean of each bin times its weight, or the root of its weight."""
+        cells = BinCells.of(problem, self.binning.bins(problem))
+        if cells.n_bins > _MOST_BINS:
+            raise CalibrantError(
+                f"n_bins must leave at most {_MOST_BINS} bins with rows in them for an interval; "
+                f"got {cells.n_bins}: give fewer bins"
+            )
+
+        def l1(r: FloatArray, w: FloatArray) -> FloatArray:
+            return cells.over_bins(r) / total(w)
+
+        def l2(r: FloatArray, w: FloatArray) -> FloatArray:
+            # sqrt(W_k / W) r_k / W_k for each bin k, 0 where there is none.
+            mass = cells.over_bins(w)
+            return cells.over_bins(r) / np.sqrt(total(w) * np.where(mass > 0, mass, 1.0))
+
+        norm, of_totals = (L2Norm(), l2) if self.norm is Norm.L2 else (L1Norm(), l1)
+        return LinearImage(norm, cells.cell_of, cells.n_cells, of_totals)
+
     def _debiased(self, problem: Problem, bins: Bins) -> float:
         """Take the expected effect of sampling noise out of each bin, then out of the sum."""
         rows, true, residual = _rows_for_debiasing(problem, bins)
@@ -141,6 +184,53 @@ class BinnedError:
             return float(np.sqrt(max(np.dot(shares, gap * gap - variance), 0.0)))
         excess = _folded_normal_mean(gap, variance) - np.abs(gap)
         return float(max(np.dot(shares, np.abs(gap) - excess), 0.0))
+
+
+@dataclass(frozen=True, eq=False)
+class BinCells:
+    """Cells within bins.
+
+    Within a bin only the variance p(1 - p) varies: slowly, and in narrow bins hardly at all. Very
+    many bins therefore have one cell each, and only those that hold rows.
+
+    Attributes
+    ----------
+    cell_of
+        The cell of each score.
+    n_bins, per_bin
+        The number of bins, and of cells in each.
+    """
+
+    cell_of: CellOf
+    n_bins: int
+    per_bin: int
+
+    @classmethod
+    def of(cls, problem: Problem, bins: Bins) -> BinCells:
+        """Return cells for the noise of sums over bins."""
+        if bins.n_bins > _FEW_BINS:
+            filled = problem.totals(bins, "rows")[0] > 0
+            place = np.maximum(np.cumsum(filled) - 1, 0)
+            return cls(lambda p: place[bins.index(p)], int(filled.sum()), 1)
+        scale = _CELLS_PER_BIN / np.diff(bins.edges)
+
+        def cell_of(p: FloatArray) -> Index:
+            k = bins.index(p)
+            part = ((p - bins.edges[k]) * scale[k]).astype(np.intp)
+            return k * _CELLS_PER_BIN + np.clip(part, 0, _CELLS_PER_BIN - 1)
+
+        return cls(cell_of, bins.n_bins, _CELLS_PER_BIN)
+
+    @property
+    def n_cells(self) -> int:
+        """The number of cells."""
+        return self.n_bins * self.per_bin
+
+    def over_bins(self, of_cells: FloatArray) -> FloatArray:
+        """Return the sums over bins of numbers of cells, the last axis."""
+        if self.per_bin == 1:
+            return of_cells
+        return np.asarray(of_cells.reshape(*of_cells.shape[:-1], -1, self.per_bin).sum(axis=-1))
 
 
 def _rows_for_debiasing(problem: Problem, bins: Bins) -> FloatArray:

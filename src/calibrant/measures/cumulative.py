@@ -8,20 +8,31 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from calibrant import checks
+from calibrant.arrays import FloatArray
+from calibrant.measures.image_norms import MaxNorm, RangeNorm
+from calibrant.measures.linear_image import LinearImage, total
+from calibrant.measures.places import scores
+from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.measures.walk import Statistic, calibration_walk, decisive_walk, known_sigma
 from calibrant.multiclass import reduce_classes
-from calibrant.problem import Problem
+from calibrant.problem import CellOf, Index, Problem
 
 __all__ = ["CumulativeError", "ecce_mad", "ecce_r"]
 
+# Cells for the noise of a walk. Between their ends it strays 0.03 sigma further, on average.
+_MOST_CELLS = 512
+# A grid on which cells are looked up, and how often to look further: else they are searched for.
+_GRID, _MOST_LOOKS = 1 << 14, 4
+
 
 @dataclass(frozen=True)
-class CumulativeError:
+class CumulativeError(Measure):
     """How far the calibration walk strays, as it is or in units of its noise."""
 
     statistic: Statistic
@@ -49,6 +60,42 @@ class CumulativeError:
         return float(
             (walk.reach(self.statistic) + reach) / least - walk.reach(self.statistic) / sigma
         )
+
+    @property
+    def no_interval(self) -> str:
+        """Why there is no confidence interval."""
+        return "with normalize=True, which changes units with n" if self.normalize else ""
+
+    def image(self, problem: Problem, value: float) -> LinearImage:
+        """Return the cumulative sums over cells of about equal numbers of rows."""
+        p = scores(problem)
+        n_cells = min(_MOST_CELLS, len(p))
+        starts = np.unique(p[np.arange(n_cells) * len(p) // n_cells])
+        norm = MaxNorm() if self.statistic is Statistic.MAX else RangeNorm()
+
+        def of_totals(r: FloatArray, w: FloatArray) -> FloatArray:
+            return np.asarray(np.cumsum(r, axis=-1) / total(w))
+
+        return LinearImage(norm, step_finder(starts), len(starts), of_totals)
+
+
+def step_finder(starts: FloatArray) -> CellOf:
+    """Return what finds the last start at or below each score, or the first of all."""
+    grid = np.arange(_GRID + 1) / _GRID
+    first = np.maximum(np.searchsorted(starts, grid, side="right") - 1, 0)
+    # From the start at or below a point of the grid, so many more may follow before the next.
+    most = int(np.diff(first).max())
+    if most > _MOST_LOOKS:
+        return lambda p: np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
+    after = np.append(starts[1:], np.inf)
+
+    def cell_of(p: FloatArray) -> Index:
+        step = first.take((p * _GRID).astype(np.intp))
+        for _ in range(most):
+            step += p >= after.take(step)
+        return step
+
+    return cell_of
 
 
 def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> CumulativeError:
@@ -154,3 +201,29 @@ def ecce_r(
     return reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label).measure(
         error
     )
+
+
+MEASURES = (
+    MeasureInfo(
+        ecce_r,
+        label="ECCE-R",
+        title="Largest total deviation (ECCE-R)",
+        meaning="The most that outcomes deviate in total over any one interval of scores.",
+        definition="max C − min C, with C the sum of w (y − p) / W over rows in order of p.",
+        make=partial(read_cumulative_error, Statistic.RANGE),
+        sketch="probability",
+        in_assess=True,
+        order=3,
+    ),
+    MeasureInfo(
+        ecce_mad,
+        label="ECCE-MAD",
+        title="Largest cumulative deviation (ECCE-MAD)",
+        meaning="The most that outcomes deviate in total, counted from the lowest score.",
+        definition="max |C|, with C the sum of w (y − p) / W over rows in order of p.",
+        make=partial(read_cumulative_error, Statistic.MAX),
+        sketch="probability",
+        in_assess=True,
+        order=4,
+    ),
+)

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from calibrant.errors import CalibrantError
 from calibrant.measures.canonical import CanonicalError
 from calibrant.measures.density_error import Bandwidth, read_density_error
+from calibrant.measures.registry import MeasureInfo
 from calibrant.multiclass import read_classes, reduce_classes
 
 __all__ = ["density_ece"]
@@ -89,3 +90,17 @@ def _canonical(
     # Silverman's rule knows nothing of a simplex; there, leave-one-out prediction chooses.
     error = CanonicalError(None if isinstance(bandwidth, str) else bandwidth)
     return error(read_classes(y_true, y_prob, sample_weight, labels))
+
+
+MEASURES = (
+    MeasureInfo(
+        density_ece,
+        label="density ECE",
+        title="Density-based calibration error",
+        meaning="Mean distance between outcomes and predictions by kernel density estimates.",
+        definition="∫ |Σ w (y − t) K(t, p)| dt / W, with K a kernel of Silverman's bandwidth, "
+        "reflected at 0 and 1.",
+        make=read_density_error,
+        sketch="probability",
+    ),
+)

@@ -29,6 +29,7 @@ from calibrant.lines import (
     finest_packed,
     packed_interval,
 )
+from calibrant.measures.registry import Measure
 from calibrant.measures.spreads import spreads
 from calibrant.problem import Problem
 
@@ -78,7 +79,7 @@ class Densities:
 
 
 @dataclass(frozen=True)
-class DensityError:
+class DensityError(Measure):
     """The integral of f(t) abs(P(y = 1 | t) - t), by kernel estimates."""
 
     bandwidth: Bandwidth = "silverman"

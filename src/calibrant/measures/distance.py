@@ -19,11 +19,13 @@ counts as y rows of label 1 and 1 - y of label 0.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from calibrant.arrays import FloatArray
+from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.measures.transport import cheapest_transport
 from calibrant.multiclass import one_problem, reduce_classes
 from calibrant.problem import Problem
@@ -39,6 +41,46 @@ __all__ = [
 
 # Widths below 2^-52 cannot lower the interval error by more than that: see interval_error.
 _FINEST = 52
+
+
+@dataclass(frozen=True)
+class WeakCalibrationError(Measure):
+    """The largest mean of v(p) (y - p) over 1-Lipschitz v within [-1, 1]."""
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the error of one problem."""
+        return cheapest_transport(problem).cost
+
+
+@dataclass(frozen=True)
+class LaplaceKernelError(Measure):
+    """The root mean of r_i r_j exp(-abs(p_i - p_j)) over all pairs of rows."""
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the error of one problem."""
+        atoms = problem.atoms
+        residual = atoms.residual / problem.weight
+        # Scores lie in [0, 1], so no exponential here is far from 1.
+        onward = np.cumsum((residual * np.exp(-atoms.score))[::-1])[::-1] * np.exp(atoms.score)
+        fresh = -np.expm1(-2 * np.diff(atoms.score))
+        return float(np.sqrt(onward[0] ** 2 + np.dot(fresh, onward[1:] ** 2)))
+
+
+@dataclass(frozen=True)
+class IntervalError(Measure):
+    """The least of (expected binned ECE at width 2^-k) + 2^-k over k >= 0."""
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the error of one problem."""
+        residual = problem.atoms.residual / problem.weight
+        least = float(np.abs(residual).sum())
+        for k in range(_FINEST + 1):
+            width = 2.0**-k
+            binned = _shifted_ece(problem.atoms.score, residual, width)
+            least = min(least, binned + width)
+            if binned >= least:
+                break
+        return least
 
 
 def weak_calibration_error(
@@ -85,7 +127,7 @@ def weak_calibration_error(
     0.0
     """
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return reduction.measure(lambda problem: cheapest_transport(problem).cost)
+    return reduction.measure(WeakCalibrationError())
 
 
 def weak_calibration_witness(
@@ -229,7 +271,7 @@ def laplace_kernel_error(
     0.5
     """
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return reduction.measure(_laplace_norm)
+    return reduction.measure(LaplaceKernelError())
 
 
 def interval_error(
@@ -278,28 +320,7 @@ def interval_error(
     0.063186
     """
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return reduction.measure(_interval_error)
-
-
-def _laplace_norm(problem: Problem) -> float:
-    atoms = problem.atoms
-    residual = atoms.residual / problem.weight
-    # Scores lie in [0, 1], so no exponential here is far from 1.
-    onward = np.cumsum((residual * np.exp(-atoms.score))[::-1])[::-1] * np.exp(atoms.score)
-    fresh = -np.expm1(-2 * np.diff(atoms.score))
-    return float(np.sqrt(onward[0] ** 2 + np.dot(fresh, onward[1:] ** 2)))
-
-
-def _interval_error(problem: Problem) -> float:
-    residual = problem.atoms.residual / problem.weight
-    least = float(np.abs(residual).sum())
-    for k in range(_FINEST + 1):
-        width = 2.0**-k
-        binned = _shifted_ece(problem.atoms.score, residual, width)
-        least = min(least, binned + width)
-        if binned >= least:
-            break
-    return least
+    return reduction.measure(IntervalError())
 
 
 def _shifted_ece(score: FloatArray, residual: FloatArray, width: float) -> float:
@@ -309,3 +330,33 @@ def _shifted_ece(score: FloatArray, residual: FloatArray, width: float) -> float
     order = np.argsort(moment, kind="stable")
     within = np.cumsum(np.concatenate((residual, -residual))[order])
     return float(np.dot(np.abs(within[:-1]), np.diff(moment[order])) / width)
+
+
+MEASURES = (
+    MeasureInfo(
+        weak_calibration_error,
+        label="weak calibration error",
+        title="Weak calibration error",
+        meaning="How far outcomes are from predictions along any function of the scores that "
+        "changes slowly.",
+        definition="max over v of Σ w (y − p) v(p) / W, with v 1-Lipschitz and within [−1, 1].",
+        make=WeakCalibrationError,
+    ),
+    MeasureInfo(
+        laplace_kernel_error,
+        label="Laplace kernel error",
+        title="Laplace kernel calibration error",
+        meaning="Root mean product of the deviations of two rows, less the farther apart they are.",
+        definition="√(Σ Σ w w' (y − p) (y' − p') exp(−|p − p'|)) / W, over all pairs of rows.",
+        make=LaplaceKernelError,
+    ),
+    MeasureInfo(
+        interval_error,
+        label="interval error",
+        title="Interval calibration error",
+        meaning="The binned error under a random shift, plus the width of the bins, where that is "
+        "least.",
+        definition="min over k of E ECE over bins of width 2⁻ᵏ with a random start, + 2⁻ᵏ.",
+        make=IntervalError,
+    ),
+)

@@ -21,16 +21,23 @@ from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
 from calibrant.lines import MOST_SCALES, TAILS, Blocks, Line, Quantity, line_of_rows
 from calibrant.logits import logit, sigmoid
+from calibrant.measures.image_norms import L1Norm
+from calibrant.measures.linear_image import LinearImage, cells_for_smoothing, smoothed, total
+from calibrant.measures.places import logit_range
+from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.multiclass import reduce_classes
-from calibrant.problem import Problem
+from calibrant.problem import Index, Problem
 from calibrant.reading import read_weights
 from calibrant.sample import Sample
 
 __all__ = ["logit_smoothed_ece"]
 
+# Where little is left of a Gaussian, in units of its scale: how far cells reach beyond the logits.
+_REACH = 5.0
+
 
 @dataclass(frozen=True)
-class LogitSmoothedError:
+class LogitSmoothedError(Measure):
     """The calibration error after noise of scale sigma on the logits."""
 
     sigma: float
@@ -59,6 +66,43 @@ class LogitSmoothedError:
             return 0.0
         line = problem.logit_line(self.sigma)
         return line.error(self.sigma, "true") + line.error(self.sigma, "weight")
+
+    @property
+    def no_interval(self) -> str:
+        """Why there is no confidence interval."""
+        return "with uniform noise: give noise='gaussian'" if self.noise == "uniform" else ""
+
+    def image(self, problem: Problem, value: float) -> LinearImage:
+        """Return the integrand, which for Gaussian noise is linear in y - p but for an offset.
+
+        y - rho(u) = (y - p) + (p - rho(u)), smoothed. Rows at p = 0 and p = 1 stay where they are:
+        two more cells, and coordinates.
+        """
+        low, high = logit_range(problem) or (0.0, 0.0)
+        low, high = low - _REACH * self.sigma, high + _REACH * self.sigma
+        length = high - low
+        size = cells_for_smoothing(length / self.sigma)
+
+        def cell_of(p: FloatArray) -> Index:
+            place = np.clip((logit(p) - low) / length * size, 0, size - 1)
+            return np.where(p <= 0, size, np.where(p >= 1, size + 1, place)).astype(np.intp)
+
+        def smooth(r: FloatArray) -> FloatArray:
+            inside = smoothed(r[..., :size], self.sigma / length)
+            return np.concatenate((inside, r[..., size:]), axis=-1)
+
+        centres = low + length * (np.arange(size) + 0.5) / size
+        rho = np.concatenate((sigmoid(centres), [0.0, 1.0]))
+
+        def offset(w: FloatArray) -> FloatArray:
+            # As if rows lay at the centres of their cells: next to their own scores, the distance
+            # from the centre would look like an error.
+            return np.asarray((smooth(w * rho) - rho * smooth(w)) / total(w))
+
+        def of_totals(r: FloatArray, w: FloatArray) -> FloatArray:
+            return np.asarray(smooth(r) / total(w))
+
+        return LinearImage(L1Norm(), cell_of, size + 2, of_totals, offset)
 
 
 def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
@@ -227,3 +271,20 @@ def _read_logits(
     sample = Sample(y, u).weighted(weight)
     u, y, w = sample.columns()
     return u, y, w / sample.weight
+
+
+MEASURES = (
+    MeasureInfo(
+        logit_smoothed_ece,
+        label="LS-ECE",
+        title="Logit-smoothed error (LS-ECE)",
+        meaning="Mean distance after smoothing on the logit scale, which sees scores near 0 and 1 "
+        "apart.",
+        definition="∫ |Σ w k(u − logit p) (y − ρ(u))| du / W, with ρ the inverse logit and k the "
+        "Gaussian of scale 1/15.",
+        make=read_logit_smoothed_error,
+        sketch="logit",
+        in_assess=True,
+        order=5,
+    ),
+)

@@ -15,7 +15,9 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.class_table import ClassTable
+from calibrant.errors import CalibrantError
 from calibrant.isotonic import isotonic_fit
+from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.multiclass import one_problem, read_table, reduce_table
 from calibrant.problem import Block, Problem
 from calibrant.results.values import ScoreDecomposition
@@ -27,7 +29,7 @@ Loss = Callable[[FloatArray, FloatArray], FloatArray]
 
 
 @dataclass(frozen=True)
-class BrierScore:
+class BrierScore(Measure):
     """The mean squared error."""
 
     def __call__(self, problem: Problem) -> float:
@@ -37,6 +39,15 @@ class BrierScore:
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the score of the rows themselves: rounding alone."""
         return 2 * problem.sum_error
+
+
+@dataclass(frozen=True)
+class LogScore(Measure):
+    """The mean negative log-likelihood."""
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the score of one problem."""
+        return _mean_loss(problem.blocks(), _cross_entropy)
 
 
 def brier_score(
@@ -126,9 +137,7 @@ def log_score(
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     if isinstance(table, ClassTable) and multiclass is None:
         return _mean_loss(table.blocks(), _cross_entropy)
-    return reduce_table(table, multiclass, labels).measure(
-        lambda problem: _mean_loss(problem.blocks(), _cross_entropy)
-    )
+    return reduce_table(table, multiclass, labels).measure(LogScore())
 
 
 def score_decomposition(
@@ -214,3 +223,48 @@ def _cross_entropy(p: FloatArray, y: FloatArray) -> FloatArray:
     if p.ndim == 2:
         return np.asarray(-xlogy(y, p))
     return np.asarray(-(xlogy(y, p) + xlog1py(1 - y, -p)))
+
+
+def _brier_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
+    # The squared errors of two outcomes are the same: one of them is the score.
+    scale = 0.5 if prob.shape[1] == 2 else 1.0
+    seen = scale * np.sum((prob - outcome) ** 2, axis=1)
+    return seen, scale * (np.sum(prob**2, axis=1, keepdims=True) - 2 * prob + 1)
+
+
+def _log_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
+    from scipy.special import xlogy
+
+    seen = -np.sum(xlogy(outcome, prob), axis=1)
+    if np.isinf(seen).any():
+        rows = np.flatnonzero(np.isinf(seen))
+        raise CalibrantError(
+            f"y_prob must not be 0 for an outcome that happened, which makes log_score infinite; "
+            f"it is at row {rows[0]} ({len(rows)} such row{'s' * (len(rows) > 1)}): compare by "
+            "brier_score"
+        )
+    with np.errstate(divide="ignore"):
+        return seen, -np.log(prob)
+
+
+MEASURES = (
+    MeasureInfo(
+        brier_score,
+        label="Brier score",
+        title="Brier score",
+        meaning="Mean squared error; rewards sharp predictions as well as calibrated ones.",
+        definition="Σ w (y − p)² / W.",
+        make=BrierScore,
+        losses=_brier_losses,
+        sketch="probability",
+    ),
+    MeasureInfo(
+        log_score,
+        label="log score",
+        title="Log score",
+        meaning="Mean negative log-likelihood; rewards sharp as well as calibrated predictions.",
+        definition="−Σ w (y log p + (1 − y) log(1 − p)) / W.",
+        make=LogScore,
+        losses=_log_losses,
+    ),
+)

@@ -15,6 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from calibrant.arrays import FloatArray
+from calibrant.measures.registry import MeasureInfo
 from calibrant.measures.smooth_error import read_smooth_error
 from calibrant.multiclass import reduce_classes
 
@@ -80,3 +81,20 @@ def smooth_ece(
     error = read_smooth_error(bandwidth=bandwidth, scale=scale)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error)
+
+
+MEASURES = (
+    MeasureInfo(
+        smooth_ece,
+        label="smECE",
+        title="Smooth calibration error (smECE)",
+        meaning="How far outcomes are from predictions, smoothed at a scale of its own; no bins to "
+        "choose.",
+        definition="∫ |Σ w (y − p) K(t, p)| dt / W, with K the Gaussian reflected at 0 and 1, of "
+        "the one scale that equals the result.",
+        make=read_smooth_error,
+        sketch="probability",
+        in_assess=True,
+        order=1,
+    ),
+)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal
 
@@ -28,7 +28,10 @@ from calibrant.lines import (
     packed_interval,
 )
 from calibrant.logits import logit
-from calibrant.problem import Problem
+from calibrant.measures.image_norms import L1Norm
+from calibrant.measures.linear_image import LinearImage, cells_for_smoothing, smoothed, total
+from calibrant.measures.registry import Measure
+from calibrant.problem import Index, Problem
 
 # An increasing function of the score; infinite values are allowed at 0 and 1.
 Increasing = Callable[[FloatArray], FloatArray]
@@ -46,6 +49,10 @@ _NEARBY = 1.5
 # What rounding may leave of errors that cancel, in units of their sum.
 _ROUNDING = 1e-17
 _TINY = float(np.finfo(np.float64).tiny)
+# Where rows are few, their noise is smoothed by a matrix product over the cells near them.
+_FEW_PER_CELL = 16
+# So many scales away nothing is left, not even of the smallest of numbers.
+_NOWHERE = 40.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -327,7 +334,7 @@ def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
 
 
 @dataclass(frozen=True)
-class SmoothError:
+class SmoothError(Measure):
     """The L1 norm of the smoothed residuals, at a given scale or at its own."""
 
     bandwidth: float | None = None
@@ -356,11 +363,91 @@ class SmoothError:
         # Below the finest scale all that is known is that smECE is there.
         return max(error, finest) if scale <= finest else error
 
+    @property
+    def no_interval(self) -> str:
+        """Why there is no confidence interval."""
+        other = self.transform is not None
+        return "on scales other than 'probability': use logit_smoothed_ece" if other else ""
+
+    def image(self, problem: Problem, value: float) -> LinearImage:
+        """Return the smoothed residuals, at the scale given or at that found, `value`."""
+        scale = self.bandwidth
+        if scale is None:
+            # Where nothing is left over, nothing depends on the scale.
+            scale = max(value, problem.finest_scale) if value > 0 else 1.0
+        cells = SmoothCells(cells_for_smoothing(1 / scale), is_fixed=self.bandwidth is not None)
+        return cells.image(scale)
+
     def _residuals(self, problem: Problem) -> Residuals:
         if self.transform is None:
             return residuals(problem)
         # The fixed point is at most 1, as the error is.
         return residuals_on_line(problem, self.transform, self.bandwidth or 1.0)
+
+
+@dataclass(frozen=True, eq=False)
+class SmoothCells:
+    """Even cells of [0, 1], fine enough for the noise of smECE at scales near one.
+
+    Attributes
+    ----------
+    size
+        The number of all cells.
+    is_fixed
+        Whether the scale is given, and not the one that equals the norm.
+    filled
+        The cells that hold rows, where they alone are looked at.
+    """
+
+    size: int
+    is_fixed: bool
+    filled: Index | None = None
+
+    def image(self, scale: float) -> LinearImage:
+        """Return the residuals smoothed at a scale."""
+        smooth = self._near(scale) or self._everywhere(scale)
+        return LinearImage(
+            norm=L1Norm(),
+            cell_of=self._cell_of,
+            n_cells=self.size,
+            of_totals=lambda r, w: np.asarray(smooth(r) / total(w)),
+            of_filled=lambda filled: replace(self, filled=filled).image(scale),
+            at_scale=None if self.is_fixed else self.image,
+        )
+
+    def _cell_of(self, p: FloatArray) -> Index:
+        return np.minimum((p * self.size).astype(np.intp), self.size - 1)
+
+    def _everywhere(self, scale: float) -> Callable[[FloatArray], FloatArray]:
+        """Return what smooths totals over all cells."""
+
+        def smooth(r: FloatArray) -> FloatArray:
+            if self.filled is None:
+                return smoothed(r, scale)
+            whole = np.zeros((*r.shape[:-1], self.size))
+            whole[..., self.filled] = r
+            return smoothed(whole, scale)
+
+        return smooth
+
+    def _near(self, scale: float) -> Callable[[FloatArray], FloatArray] | None:
+        """Return what smooths totals over the cells near rows, if those are few."""
+        if self.filled is None or TAILS * scale > 1:
+            return None
+        reach = math.ceil(TAILS * scale * self.size)
+        enters = np.bincount(np.maximum(self.filled - reach, 0), minlength=self.size + 1)
+        leaves = np.bincount(
+            np.minimum(self.filled + reach + 1, self.size), minlength=self.size + 1
+        )
+        (near,) = np.nonzero(np.cumsum(enters - leaves)[:-1])
+        if len(self.filled) * len(near) > _FEW_PER_CELL * self.size:
+            return None
+        u, t = (self.filled + 0.5) / self.size, (near + 0.5) / self.size
+        images = np.stack((u, -u, 2 - u))
+        away = np.minimum(np.abs(t - images[:, :, None]) / scale, _NOWHERE)
+        kernel = np.exp(-0.5 * away * away).sum(axis=0)
+        kernel /= kernel.sum(axis=1, keepdims=True)
+        return lambda r: r @ kernel
 
 
 def read_smooth_error(

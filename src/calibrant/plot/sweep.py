@@ -17,7 +17,7 @@ from calibrant.arrays import FloatArray, IntArray
 from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
-from calibrant.measures.named import read_measure
+from calibrant.measures.registry import measures
 from calibrant.multiclass import one_problem
 from calibrant.plot.canvas import axes_or_new
 from calibrant.plot.models import ABOUT_ROWS, Model, read_models
@@ -171,7 +171,8 @@ def _measured(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
 
 def _errors(problem: Problem, measure: str, option: str, values: Any, **others: Any) -> FloatArray:
     """Return a measure at each value of one of its options."""
-    asked = [read_measure(measure, {option: value, **others}) for value in values.tolist()]
+    read = measures()[measure].read
+    asked = [read({option: value, **others}) for value in values.tolist()]
     return np.array([error(problem) for error in asked])
 
 

@@ -12,6 +12,7 @@ import numpy as np
 from calibrant.arrays import IntArray
 from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate_result import Estimate
+from calibrant.measures.registry import measures
 from calibrant.results.curves import Curve
 from calibrant.results.p_values import TestResult, printed_p_value
 from calibrant.results.values import ScoreDecomposition
@@ -32,13 +33,6 @@ __all__ = [
 
 Note = Estimate | TestResult | ScoreDecomposition | Curve | str
 
-_NAMES = {
-    "smooth_ece": "smECE",
-    "ece": "ECE",
-    "ecce_mad": "ECCE-MAD",
-    "ecce_r": "ECCE-R",
-    "logit_smoothed_ece": "LS-ECE",
-}
 _AREAS = {"density": "density ECE", "binned": "ECE"}
 _SIGNS = {"=": "=", "<": "<", "<=": "\N{LESS-THAN OR EQUAL TO}"}
 
@@ -117,7 +111,7 @@ def about_band(curve: Curve) -> list[str]:
 
 
 def _kind(estimate: Estimate) -> str:
-    return f"{_NAMES[estimate.measure]} ({100 * estimate.level:g}% interval)"
+    return f"{measure_name(estimate)} ({100 * estimate.level:g}% interval)"
 
 
 def _numbers(estimate: Estimate) -> str:
@@ -131,7 +125,7 @@ def _brief(note: Note) -> str:
 
 def measure_name(estimate: Estimate) -> str:
     """Return what the measure of an estimate is called in print."""
-    return _NAMES[estimate.measure]
+    return measures()[estimate.measure].label
 
 
 def compact(note: Note) -> str:
@@ -154,7 +148,7 @@ def _of_estimate(estimate: Estimate) -> list[str]:
 def _parts(estimate: Estimate) -> tuple[str, str, str, str]:
     digits = _digits(estimate.high - estimate.low)
     value, low, high = (f"{x:.{digits}f}" for x in (estimate.value, estimate.low, estimate.high))
-    return _NAMES[estimate.measure], value, low, high
+    return measure_name(estimate), value, low, high
 
 
 def _digits(width: float) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from calibrant.inference.compare_result import Comparison
-from calibrant.report.meanings import MEASURES
+from calibrant.report.meanings import measure_meaning
 from calibrant.report.numbers import Number, p_value, percent
 from calibrant.report.tables import Ranged, ranged
 from calibrant.results.values import Interval
@@ -36,7 +36,7 @@ class DifferenceSection:
 
 def difference_section(comparison: Comparison) -> DifferenceSection:
     """Return what a page says of differences."""
-    level, name = comparison.level, comparison.measure
+    level = comparison.level
     lines = tuple(
         DifferenceLine(
             a=str(pair.a),
@@ -48,5 +48,5 @@ def difference_section(comparison: Comparison) -> DifferenceSection:
         )
         for pair in comparison.pairs
     )
-    measure = MEASURES[name].label if name in MEASURES else name
+    measure = measure_meaning(comparison.measure).label
     return DifferenceSection(measure, percent(level), lines)

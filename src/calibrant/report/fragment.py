@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from html import escape
 
 from calibrant.assessment.result import Assessment
-from calibrant.report.meanings import MEASURES, headline
+from calibrant.report.meanings import headline, measure_meaning
 from calibrant.report.numbers import count, fixed, percent, said_p_value, share, typeset
 from calibrant.report.tables import ranged
 
@@ -35,7 +35,7 @@ def fragment(assessment: Assessment) -> str:
 
 def _rows(assessment: Assessment) -> Iterator[str]:
     for one in assessment.estimates:
-        about, cell = MEASURES[one.measure], ranged(one)
+        about, cell = measure_meaning(one.measure), ranged(one)
         texts = (cell.value.text, f"{cell.low.text} to {cell.high.text}", cell.corrected.text)
         yield (
             f'<tr><th scope="row" title="{escape(about.meaning)}" style="{_CELL}">'

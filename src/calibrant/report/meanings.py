@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from calibrant.assessment.result import Assessment
 from calibrant.assessment.verdict import Verdict
+from calibrant.measures.registry import measures
 
-__all__ = ["MEASURES", "Meaning", "headline", "other_meanings"]
+__all__ = ["Meaning", "headline", "measure_meaning", "other_meanings"]
 
 
 @dataclass(frozen=True)
@@ -30,36 +31,6 @@ class Meaning:
     definition: str
 
 
-MEASURES = {
-    "smooth_ece": Meaning(
-        "Smooth calibration error (smECE)",
-        "How far outcomes are from predictions, smoothed at a scale of its own; no bins to choose.",
-        "∫ |Σ w (y − p) K(t, p)| dt / W, with K the Gaussian reflected at 0 and 1, of the one "
-        "scale that equals the result.",
-    ),
-    "ece": Meaning(
-        "Binned calibration error (ECE)",
-        "Mean distance between outcomes and predictions over bins of equal width.",
-        "Σ over bins of |Σ w (y − p)| / W.",
-    ),
-    "ecce_r": Meaning(
-        "Largest total deviation (ECCE-R)",
-        "The most that outcomes deviate in total over any one stretch of scores.",
-        "max C − min C, with C the sum of w (y − p) / W over rows in order of p.",
-    ),
-    "ecce_mad": Meaning(
-        "Largest cumulative deviation (ECCE-MAD)",
-        "The most that outcomes deviate in total, counted from the lowest score.",
-        "max |C|, with C the sum of w (y − p) / W over rows in order of p.",
-    ),
-    "logit_smoothed_ece": Meaning(
-        "Logit-smoothed error (LS-ECE)",
-        "Mean distance after smoothing on the logit scale, which sees scores near 0 and 1 apart.",
-        "∫ |Σ w k(u − logit p) (y − ρ(u))| du / W, with ρ the inverse logit and k the Gaussian "
-        "of scale 1/15.",
-    ),
-}
-
 _OTHERS = {
     "bias": Meaning(
         "Mean deviation",
@@ -79,11 +50,6 @@ _OTHERS = {
     ),
     "prevalence": Meaning("Prevalence", "Mean outcome.", "Σ w y / W."),
     "mean_prediction": Meaning("Mean prediction", "Mean score.", "Σ w p / W."),
-    "brier_score": Meaning(
-        "Brier score",
-        "Mean squared error; rewards sharp predictions as well as calibrated ones.",
-        "Σ w (y − p)² / W.",
-    ),
 }
 
 # What differs where all predictions are confidences in a predicted class, or some are.
@@ -115,12 +81,17 @@ _HEADLINES = {
 }
 
 
+def measure_meaning(name: str) -> Meaning:
+    """Return a measure in words."""
+    info = measures()[name]
+    return Meaning(info.title, info.meaning, info.definition)
+
+
 def other_meanings(assessments: Iterable[Assessment]) -> dict[str, Meaning]:
     """Return the numbers of assessments that are no calibration errors, in words."""
     kinds = [one.is_confidence for one in assessments]
-    if all(kinds):
-        return _OTHERS | _OF_CONFIDENCES
-    return _OTHERS | _OF_BOTH if any(kinds) else _OTHERS
+    special = _OF_CONFIDENCES if all(kinds) else _OF_BOTH if any(kinds) else {}
+    return _OTHERS | special | {"brier_score": measure_meaning("brier_score")}
 
 
 def headline(verdict: Verdict) -> str:

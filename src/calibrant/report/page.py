@@ -20,7 +20,7 @@ from calibrant.inference.compare_result import Comparison
 from calibrant.report.differences import difference_section
 from calibrant.report.groups import group_section
 from calibrant.report.library import packed, packed_library, script_hash
-from calibrant.report.meanings import MEASURES, headline, other_meanings
+from calibrant.report.meanings import headline
 from calibrant.report.methods import Trials, method_section
 from calibrant.report.models import Model, read_models
 from calibrant.report.numbers import count, fixed, p_value, percent, share, typeset
@@ -136,8 +136,8 @@ class Extras:
 
 def _content(models: Sequence[Model], extras: Extras) -> dict[str, Any]:
     """Return what the template fills in, by name."""
-    shown, assessments = list(views(models)), [model.assessment for model in models]
-    names = assessments[0].mean_names
+    shown, measured = list(views(models)), list(measure_rows(models))
+    names = models[0].assessment.mean_names
     grouped = None if extras.groups is None else group_section(extras.groups, names)
     comparison, trials = extras.comparison, extras.trials
     drawn = {view.key: view.figure for view in shown}
@@ -149,13 +149,13 @@ def _content(models: Sequence[Model], extras: Extras) -> dict[str, Any]:
         "models": models,
         "several": len(models) > 1,
         "views": shown,
-        "measures": list(measure_rows(models)),
+        "measures": measured,
         "groups": grouped,
         "differences": None if comparison is None else difference_section(comparison),
         "methods": None if trials is None else method_section(trials),
         "classified": [model for model in models if model.assessment.classes],
         "settings": list(setting_rows(models)),
-        "definitions": [*MEASURES.values(), *other_meanings(assessments).values()],
+        "definitions": [row.about for row in measured],
         "results": embedded(_results(models, extras)),
         "packed_figures": packed(embedded(drawn)),
         "style": _asset("page.css"),

@@ -9,7 +9,7 @@ import numpy as np
 
 from calibrant.assessment.result import Assessment
 from calibrant.inference.estimate_result import Estimate
-from calibrant.report.meanings import MEASURES, Meaning, other_meanings
+from calibrant.report.meanings import Meaning, measure_meaning, other_meanings
 from calibrant.report.models import Model
 from calibrant.report.numbers import (
     UNKNOWN,
@@ -65,9 +65,10 @@ class BinRow:
 def measure_rows(models: Sequence[Model]) -> Iterator[MeasureRow]:
     """Yield a row for each measure that any model has."""
     assessments = [model.assessment for model in models]
-    for name, about in MEASURES.items():
-        if any(one.measure == name for found in assessments for one in found.estimates):
-            yield MeasureRow(name, about, tuple(_measured(one, name) for one in assessments))
+    # In the order of the first model that has them.
+    for name in dict.fromkeys(one.measure for found in assessments for one in found.estimates):
+        cells = tuple(_measured(one, name) for one in assessments)
+        yield MeasureRow(name, measure_meaning(name), cells)
     for name, about in other_meanings(assessments).items():
         yield MeasureRow(name, about, tuple(_other(one, name) for one in assessments))
 

@@ -11,8 +11,8 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 from calibrant.inference.intervals.clusters import Clusters, cluster_noise
-from calibrant.inference.intervals.places import CellOf, side_sums
-from calibrant.problem import Index, Problem
+from calibrant.measures.places import side_sums
+from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
 
 # Binomial counts of at least this variance are drawn as normal: sums over several cells, which is

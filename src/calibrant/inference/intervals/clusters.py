@@ -16,8 +16,7 @@ import numpy as np
 
 from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals.places import CellOf
-from calibrant.problem import Index, Problem
+from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
 from calibrant.reading import one_column, read_weights
 

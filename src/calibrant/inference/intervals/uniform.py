@@ -44,8 +44,8 @@ from scipy.special import ndtri
 
 from calibrant.arrays import FloatArray
 from calibrant.inference.intervals.roots import crossing, quantile
-from calibrant.inference.intervals.shapes import shifted_norms
-from calibrant.inference.intervals.views import SmoothCells, View
+from calibrant.inference.intervals.views import View
+from calibrant.measures.image_norms import shifted_norms
 from calibrant.randomness import Generator
 
 # Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
@@ -114,7 +114,7 @@ class Noise:
             return cls(totals, view.of_noise(totals), False, sd)
         totals = cells.calibrated_noise(n, rng)
         images = view.of_noise(totals)
-        null = shifted_norms(view.shape, images, view.offset)
+        null = shifted_norms(view.image.norm, images, view.offset)
         calibrated = view.value <= quantile(null, 1 - tail) + _TIE * sd
         if cells.has_one_law:
             return cls(totals, images, calibrated, sd)
@@ -135,7 +135,7 @@ class Noise:
 def _is_far_from_calibrated(view: View, n: int, rng: Generator) -> bool:
     """Tell whether perfect calibration is so far out of the question that few draws show it."""
     images = view.of_noise(view.cells.calibrated_noise(n, rng))
-    return view.value > _FAR * float(shifted_norms(view.shape, images, view.offset).max())
+    return view.value > _FAR * float(shifted_norms(view.image.norm, images, view.offset).max())
 
 
 def norm_interval(view: View, level: float, n_resamples: int, rng: Generator) -> Interval:
@@ -146,19 +146,16 @@ def norm_interval(view: View, level: float, n_resamples: int, rng: Generator) ->
     return _interval(low, _highest(view, noise, tail), _centre(view, noise.images))
 
 
-def fixed_point_interval(
-    cells: SmoothCells, scale: float, value: float, level: float, n_resamples: int, rng: Generator
-) -> Interval:
-    """Return the interval for smECE from cells made for its scale."""
+def fixed_point_interval(view: View, level: float, n_resamples: int, rng: Generator) -> Interval:
+    """Return the interval for an error that is the scale at which its norm equals the scale."""
     tail = (1 - level) / 2
-    view = cells.view(scale, value)
     noise = Noise.around(view, tail, n_resamples, rng)
     # At scales near the observed one the high end allows for as much noise as there.
-    allowance = _highest(view, noise, tail) - value
-    high = _highest_scale(cells, view, allowance)
+    allowance = _highest(view, noise, tail) - view.value
+    high = _highest_scale(view, allowance)
     low = 0.0
     if not noise.calibrated:
-        low = _lowest_scale(cells, view, noise, tail)
+        low = _lowest_scale(view, noise, tail)
     return _interval(low, high, _centre(view, noise.images))
 
 
@@ -171,8 +168,10 @@ def _interval(low: float, high: float, centre: float) -> Interval:
 
 def _excess(view: View, images: FloatArray, spread: FloatArray, tail: float) -> float:
     """Return how far noise may take the norm above that of the best calibrated population."""
-    best = view.shape.least(view.observed, KAPPA * spread)
-    return quantile(shifted_norms(view.shape, images, best) - view.shape.of(best), 1 - tail)
+    best = view.image.norm.least(view.observed, KAPPA * spread)
+    return quantile(
+        shifted_norms(view.image.norm, images, best) - view.image.norm.of(best), 1 - tail
+    )
 
 
 def _centre(view: View, images: FloatArray) -> float:
@@ -180,17 +179,17 @@ def _centre(view: View, images: FloatArray) -> float:
 
     What was seen is as likely too much as too little for a population of this error and shape.
     """
-    if view.norm == 0:
+    if view.observed_norm == 0:
         return 0.0
-    unit = view.observed / view.norm
+    unit = view.observed / view.observed_norm
 
     def above(x: float) -> float:
-        return quantile(shifted_norms(view.shape, images, x * unit), 0.5) - view.value
+        return quantile(shifted_norms(view.image.norm, images, x * unit), 0.5) - view.value
 
     return crossing(above, 0.0, view.value, _PRECISION * view.value)
 
 
-def _lowest_scale(cells: SmoothCells, view: View, noise: Noise, tail: float) -> float:
+def _lowest_scale(view: View, noise: Noise, tail: float) -> float:
     """Return the s at which the sample's N_s is the most that a population of smECE s would show.
 
     At the observed scale it falls short of that by `most`. N_s grows towards finer scales, so
@@ -198,26 +197,26 @@ def _lowest_scale(cells: SmoothCells, view: View, noise: Noise, tail: float) -> 
     """
     most = _excess(view, noise.images, noise.spread, tail)
     low = view.value - most
-    if low * cells.size < 1:
+    if low * view.image.n_cells < 1:
         return low
-    finer = cells.view(low, view.value)
+    finer = view.at_scale(low)
     images = finer.of_noise(noise.totals)
-    gain = finer.norm - _excess(finer, images, images.std(axis=0), tail) - low
-    gain += view.value - view.norm
+    gain = finer.observed_norm - _excess(finer, images, images.std(axis=0), tail) - low
+    gain += view.value - view.observed_norm
     return low + most * gain / (gain + most) if gain > 0 else low
 
 
-def _highest_scale(cells: SmoothCells, view: View, allowance: float) -> float:
+def _highest_scale(view: View, allowance: float) -> float:
     """Return the s at which the sample's N_s and the allowance make s."""
     value = view.value
     if value == 0:
         return allowance
-    finest = min(value, 1 / cells.size)
+    finest = min(value, 1 / view.image.n_cells)
     low, high = sorted((value, max(value + allowance, finest)))
 
     def above(s: float) -> float:
         # Cells show how N_s changes with s; at the observed scale it is known exactly.
-        norm = value + cells.view(s, value).norm - view.norm
+        norm = value + view.at_scale(s).observed_norm - view.observed_norm
         return s - norm - allowance
 
     return crossing(above, low, high, _PRECISION * high)
@@ -225,8 +224,8 @@ def _highest_scale(cells: SmoothCells, view: View, allowance: float) -> float:
 
 def _highest(view: View, noise: Noise, tail: float) -> float:
     """Return the largest error that a norm this small does not refute."""
-    directions = view.shape.directions(view.observed, noise.spread)
-    sizes = [float(view.shape.of(d)) for d in directions]
+    directions = view.image.norm.directions(view.observed, noise.spread)
+    sizes = [float(view.image.norm.of(d)) for d in directions]
     units = [d / size for d, size in zip(directions, sizes, strict=True) if size > 0]
     if not units or noise.sd == 0:
         # Predictions of 0 and 1, all of them right: as for a count of which none was seen.
@@ -240,7 +239,7 @@ def _by_duality(view: View, noise: Noise, unit: FloatArray, tail: float) -> floa
     """Return T + d with d = -Q_a <s, e>, whose variance grows with d."""
     # So far from 0 the norm is linear in the noise.
     far = 1e6 * noise.sd
-    short = far - quantile(shifted_norms(view.shape, noise.images, far * unit), tail)
+    short = far - quantile(shifted_norms(view.image.norm, noise.images, far * unit), tail)
     growth = (short / noise.sd) ** 2 * view.cells.growth / 2
     return view.value + growth + math.hypot(growth, short)
 
@@ -251,12 +250,12 @@ def _by_inversion(view: View, noise: Noise, unit: FloatArray, tail: float) -> fl
     A norm smaller than noise alone usually makes it is luck, and refutes no more than the median
     norm of noise would: without this, one calibrated sample in forty had the interval [0, 0].
     """
-    shape, images, sd = view.shape, noise.images, noise.sd
-    value = max(view.value, quantile(shifted_norms(shape, images, view.offset), 0.5))
+    norm, images, sd = view.image.norm, noise.images, noise.sd
+    value = max(view.value, quantile(shifted_norms(norm, images, view.offset), 0.5))
 
     def above(x: float) -> float:
         stretch = math.sqrt(1 + view.cells.growth * max(x - value, 0.0) / (sd * sd))
-        norms = shifted_norms(shape, images, x * unit + view.offset, stretch)
+        norms = shifted_norms(norm, images, x * unit + view.offset, stretch)
         return quantile(norms, tail) - value
 
     beyond = value + 2 * sd
@@ -264,4 +263,4 @@ def _by_inversion(view: View, noise: Noise, unit: FloatArray, tail: float) -> fl
     while beyond < 2 and above(beyond) < 0:
         beyond *= 1.5
     x = crossing(above, 0.0, beyond, _PRECISION * sd)
-    return float(view.shape.of(x * unit + view.offset))
+    return float(view.image.norm.of(x * unit + view.offset))

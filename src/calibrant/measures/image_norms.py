@@ -15,7 +15,7 @@ _CLEAR = 2.0
 _TOGETHER = 1 << 15
 
 
-class Shape(Protocol):
+class ImageNorm(Protocol):
     """A norm of images, taken over the last axis."""
 
     def of(self, images: FloatArray) -> FloatArray:
@@ -31,7 +31,7 @@ class Shape(Protocol):
         """Return the s with N(h) = <s, h> and <s, g> <= N(g) for every g: the derivative of N."""
 
 
-class SumShape:
+class L1Norm:
     """Sum of absolute values: binned, smoothed and logit-smoothed errors."""
 
     def of(self, images: FloatArray) -> FloatArray:
@@ -61,7 +61,7 @@ class SumShape:
         return np.sign(h)
 
 
-class RootShape:
+class L2Norm:
     """Root of the sum of squares."""
 
     def of(self, images: FloatArray) -> FloatArray:
@@ -82,7 +82,7 @@ class RootShape:
         return h / size if size > 0 else np.zeros_like(h)
 
 
-class MaxShape:
+class MaxNorm:
     """Largest absolute value of a walk that starts at 0."""
 
     def of(self, images: FloatArray) -> FloatArray:
@@ -104,7 +104,7 @@ class MaxShape:
         return _at(np.argmax(np.abs(h)), np.sign(h))
 
 
-class RangeShape:
+class RangeNorm:
     """Highest minus lowest point of a walk that starts at 0."""
 
     def of(self, images: FloatArray) -> FloatArray:
@@ -118,7 +118,7 @@ class RangeShape:
         return np.clip(h, low, high)
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return the walk that rises over the longest stretch that may span the range."""
+        """Return the walk that rises over the longest interval that may span the range."""
         time, walk = _from_start(sd * sd), _from_start(h)
         tops, bottoms = _rivals(walk, time), _rivals(-walk, time)
         stretches = ((bottoms.min(), tops.max()), (tops.min(), bottoms.max()))
@@ -133,7 +133,7 @@ class RangeShape:
 
 
 def shifted_norms(
-    shape: Shape, images: FloatArray, shift: FloatArray | float = 0.0, stretch: float = 1.0
+    norm: ImageNorm, images: FloatArray, shift: FloatArray | float = 0.0, stretch: float = 1.0
 ) -> FloatArray:
     """Return the norms of stretch * images + shift, a few images at a time."""
     norms, together = np.empty(len(images)), max(1, _TOGETHER // images.shape[1])
@@ -141,7 +141,7 @@ def shifted_norms(
         some = slice(start, start + together)
         moved = images[some] * stretch
         moved += shift
-        norms[some] = shape.of(moved)
+        norms[some] = norm.of(moved)
     return norms
 
 
