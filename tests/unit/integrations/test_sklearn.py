@@ -32,6 +32,7 @@ from calibrant.integrations.sklearn import (  # noqa: E402
     neg_smooth_ece,
     neg_weak_calibration_error,
 )
+from calibrant.measures.registry import measures  # noqa: E402
 from tests.tolerances import assert_nearly_equal, nearly  # noqa: E402
 
 X, Y = make_classification(600, random_state=0)
@@ -63,6 +64,17 @@ def _close_figures():
 def test_a_scorer_is_a_negative_error(scorer, measure):
     assert scorer(MODEL, X[300:], NAMES[300:]) == nearly(-measure(Y[300:], P))
     assert repr(scorer) == f"CalibrationScorer({measure.__name__})"
+
+
+def test_every_calibration_error_has_a_scorer():
+    module = importlib.import_module("calibrant.integrations.sklearn")
+    errors = [info for info in measures().values() if info.kind == "error"]
+    assert set(module.__all__) >= {f"neg_{info.name}" for info in errors}
+    for info in errors:
+        assert getattr(module, f"neg_{info.name}").measure is info.function
+    assert "neg_ece" in dir(module)
+    with pytest.raises(AttributeError, match="no attribute 'neg_brier_score'"):
+        module.neg_brier_score  # noqa: B018
 
 
 def test_scorers_take_options_and_weights():

@@ -10,6 +10,7 @@ import pytest
 from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
 from calibrant.measures.binned import ece
 from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.measures.density import density_ece
 from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
 from calibrant.sketches.state import Sketch
@@ -21,8 +22,10 @@ from calibrant.integrations.torch import (  # noqa: E402
     BinnedCalibrationError,
     CumulativeCalibrationError,
     LogitSmoothedCalibrationError,
+    SketchMetric,
     SmoothCalibrationError,
 )
+from calibrant.measures.registry import answered_by_sketches  # noqa: E402
 from tests.tolerances import ROUNDING  # noqa: E402
 
 # Places in cells: scores times 50 400, rounded by 4e-12, or not where the product is fused.
@@ -175,6 +178,29 @@ class TestValues:
         y = torch.zeros(300_000, dtype=torch.int64)
         y[: 300_000 // 2] = 1
         assert float(BinnedCalibrationError()(p, y)) == pytest.approx(0.25, abs=1e-12)
+
+
+class TestMeasures:
+    @pytest.mark.parametrize("info", answered_by_sketches(), ids=lambda info: info.name)
+    def test_every_measure_that_a_sketch_can_answer(self, info):
+        p, y = rows(2000)
+        sketch = Sketch(scale=info.sketch).update(y.numpy(), p.numpy())
+        for measure in (info.name, info.function):
+            metric = SketchMetric(measure=measure)
+            metric.update(p, y)
+            assert float(metric.compute()) == pytest.approx(info.function(sketch), abs=IN_CELLS)
+
+    def test_options(self):
+        p, y = rows(2000)
+        metric = SketchMetric(measure="density_ece", options={"bandwidth": 0.1})
+        metric.update(p, y)
+        sketch = Sketch().update(y.numpy(), p.numpy())
+        expected = density_ece(sketch, bandwidth=0.1)
+        assert float(metric.compute()) == pytest.approx(expected, abs=IN_CELLS)
+        with pytest.raises(CalibrantError, match="density_ece has no option 'n_bins'"):
+            SketchMetric(measure="density_ece", options={"n_bins": 10})
+        with pytest.raises(CalibrantError, match=r"measure must be one of smooth_ece, .*brier"):
+            SketchMetric(measure="weak_calibration_error")
 
 
 class TestTasks:

@@ -14,23 +14,9 @@ from sklearn.utils.metadata_routing import MetadataRequest
 from calibrant import checks
 from calibrant.errors import CalibrantError, shown
 from calibrant.integrations.sklearn.classifiers import probabilities
-from calibrant.measures.binned import ace, ece, mce
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.distance import weak_calibration_error
-from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.smooth import smooth_ece
+from calibrant.measures.registry import measures
 
-__all__ = [
-    "CalibrationScorer",
-    "neg_ace",
-    "neg_ecce_mad",
-    "neg_ecce_r",
-    "neg_ece",
-    "neg_logit_smoothed_ece",
-    "neg_mce",
-    "neg_smooth_ece",
-    "neg_weak_calibration_error",
-]
+__all__ = ["CalibrationScorer", "scorers"]
 
 
 class CalibrationScorer:
@@ -55,6 +41,7 @@ class CalibrationScorer:
     >>> from sklearn.datasets import make_classification
     >>> from sklearn.model_selection import cross_val_score
     >>> from sklearn.naive_bayes import GaussianNB
+    >>> from calibrant import ece
     >>> X, y = make_classification(600, random_state=0)
     >>> scores = cross_val_score(GaussianNB(), X, y, scoring=CalibrationScorer(ece, n_bins=10))
     >>> bool((scores < 0).all())
@@ -99,11 +86,7 @@ def _name_of(measure: Callable[..., float]) -> str:
     return getattr(measure, "__name__", type(measure).__name__)
 
 
-neg_ace = CalibrationScorer(ace)
-neg_ecce_mad = CalibrationScorer(ecce_mad)
-neg_ecce_r = CalibrationScorer(ecce_r)
-neg_ece = CalibrationScorer(ece)
-neg_logit_smoothed_ece = CalibrationScorer(logit_smoothed_ece)
-neg_mce = CalibrationScorer(mce)
-neg_smooth_ece = CalibrationScorer(smooth_ece)
-neg_weak_calibration_error = CalibrationScorer(weak_calibration_error)
+def scorers() -> dict[str, CalibrationScorer]:
+    """Return the scorer of every calibration error, neg_NAME."""
+    errors = [info for info in measures().values() if info.kind == "error"]
+    return {f"neg_{info.name}": CalibrationScorer(info.function) for info in errors}

@@ -2,17 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 from calibrant import checks
 from calibrant.errors import CalibrantError
 from calibrant.integrations.torch.sketch_metric import SketchMetric
-from calibrant.measures.binned import ece
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.smooth import smooth_ece
-from calibrant.sketches.cells import Scale
-from calibrant.sketches.state import Sketch
 
 
 class SmoothCalibrationError(SketchMetric):
@@ -45,11 +39,7 @@ class SmoothCalibrationError(SketchMetric):
         bandwidth: float | None = None,
         **kwargs: Any,
     ) -> None:
-        super().__init__(task, **kwargs)
-        self.bandwidth = None if bandwidth is None else checks.as_bandwidth(bandwidth)
-
-    def _measure(self, sketch: Sketch) -> float:
-        return smooth_ece(sketch, bandwidth=self.bandwidth)
+        super().__init__(task, measure="smooth_ece", options={"bandwidth": bandwidth}, **kwargs)
 
 
 class BinnedCalibrationError(SketchMetric):
@@ -87,15 +77,10 @@ class BinnedCalibrationError(SketchMetric):
         norm: Literal["l1", "l2", "max"] = "l1",
         **kwargs: Any,
     ) -> None:
-        super().__init__(task, **kwargs)
-        checks.check_choice(norm, "norm", ("l1", "l2", "max"))
-        if self._cells.n_cells % checks.as_bins(n_bins):
+        options = {"n_bins": checks.as_bins(n_bins), "norm": norm}
+        super().__init__(task, measure="ece", options=options, **kwargs)
+        if self._cells.n_cells % n_bins:
             raise CalibrantError(f"n_bins must divide n_cells={self._cells.n_cells}; got {n_bins}")
-        self.n_bins = n_bins
-        self.norm = norm
-
-    def _measure(self, sketch: Sketch) -> float:
-        return ece(sketch, n_bins=self.n_bins, norm=self.norm)
 
 
 class CumulativeCalibrationError(SketchMetric):
@@ -126,14 +111,9 @@ class CumulativeCalibrationError(SketchMetric):
         normalize: bool = False,
         **kwargs: Any,
     ) -> None:
-        super().__init__(task, **kwargs)
         checks.check_choice(statistic, "statistic", ("max", "range"))
-        self.statistic = statistic
-        self.normalize = checks.as_flag(normalize, "normalize")
-
-    def _measure(self, sketch: Sketch) -> float:
-        measure = ecce_mad if self.statistic == "max" else ecce_r
-        return measure(sketch, normalize=self.normalize)
+        measure = "ecce_mad" if statistic == "max" else "ecce_r"
+        super().__init__(task, measure=measure, options={"normalize": normalize}, **kwargs)
 
 
 class LogitSmoothedCalibrationError(SketchMetric):
@@ -155,7 +135,6 @@ class LogitSmoothedCalibrationError(SketchMetric):
     """
 
     plot_upper_bound = 1.0
-    scale: ClassVar[Scale] = "logit"
 
     def __init__(
         self,
@@ -164,8 +143,4 @@ class LogitSmoothedCalibrationError(SketchMetric):
         sigma: float = 1 / 15,
         **kwargs: Any,
     ) -> None:
-        super().__init__(task, **kwargs)
-        self.sigma = checks.as_bandwidth(sigma, "sigma")
-
-    def _measure(self, sketch: Sketch) -> float:
-        return logit_smoothed_ece(sketch, sigma=self.sigma)
+        super().__init__(task, measure="logit_smoothed_ece", options={"sigma": sigma}, **kwargs)

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
-from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, Self
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, Self
 
 import torch
 from torch import Tensor
@@ -14,6 +13,7 @@ from calibrant import checks
 from calibrant.errors import CalibrantError
 from calibrant.integrations.torch.deposit import TensorCells, add_rows
 from calibrant.integrations.torch.tasks import Binary, Multiclass, Task
+from calibrant.measures.registry import answered_by_sketches, find_measure, measures
 from calibrant.sketches.cells import DEFAULT_CELLS, Scale
 from calibrant.sketches.state import Sketch
 from calibrant.sketches.table import CellTable
@@ -23,7 +23,7 @@ _WITHOUT_FLOAT64 = ("mps",)
 
 
 class SketchMetric(Metric):
-    """A calibration error whose state is a sketch; the common part of all metrics here.
+    """A measure whose state is a sketch: any that a sketch can answer.
 
     Parameters
     ----------
@@ -32,6 +32,10 @@ class SketchMetric(Metric):
         same shape. "multiclass": `preds` has shape (n, classes, ...) and `target` holds classes,
         shape (n, ...); measured is whether the class of highest probability, the first of equals,
         is right as often as its probability says.
+    measure
+        The name of the measure, such as "density_ece", or the function itself.
+    options
+        Its options by name, such as ``{"bandwidth": 0.1}``.
     num_classes
         The number of classes, for the multiclass task alone.
     from_logits
@@ -58,14 +62,19 @@ class SketchMetric(Metric):
 
     A call of the metric itself (`forward`) also measures the batch alone; `update` is cheaper.
     Metrics in one ``MetricCollection`` that differ only in what they measure share one state.
+
+    Examples
+    --------
+    >>> import torch
+    >>> metric = SketchMetric(measure="brier_score")
+    >>> metric(torch.tensor([0.5, 1.0]), torch.tensor([0, 1]))
+    tensor(0.1250, dtype=torch.float64)
     """
 
     is_differentiable = False
     higher_is_better = False
     full_state_update = False
     plot_lower_bound = 0.0
-    # The scale of the sketch.
-    scale: ClassVar[Scale] = "probability"
 
     counts: Tensor
     offsets: Tensor
@@ -76,6 +85,8 @@ class SketchMetric(Metric):
         self,
         task: Literal["binary", "multiclass"] = "binary",
         *,
+        measure: str | Callable[..., float] = "smooth_ece",
+        options: Mapping[str, Any] | None = None,
         num_classes: int | None = None,
         from_logits: bool = False,
         ignore_index: int | None = None,
@@ -88,7 +99,11 @@ class SketchMetric(Metric):
             raise CalibrantError(f"ignore_index must be a whole number; got {ignore_index!r}")
         from_logits = checks.as_flag(from_logits, "from_logits")
         self._task = _read_task(task, num_classes, from_logits)
-        self._cells = Sketch(n_cells, self.scale).cells
+        info = find_measure(measure, answered_by_sketches())
+        self.options = dict(options or {})
+        info.read(self.options)  # refuses options that there are not, and what they may not be
+        self.measure = info.name
+        self._cells = Sketch(n_cells, info.sketch or "probability").cells
         self._tensor_cells = TensorCells(self._cells)
         self.ignore_index = ignore_index
         self.validate_args = checks.as_flag(validate_args, "validate_args")
@@ -101,6 +116,11 @@ class SketchMetric(Metric):
         ):
             state = torch.zeros(shape, dtype=dtype, device=home)
             self.add_state(name, state, dist_reduce_fx="sum")
+
+    @property
+    def scale(self) -> Scale:
+        """The scale of the sketch."""
+        return self._cells.scale
 
     def update(self, preds: Tensor, target: Tensor) -> None:
         """Take in a batch; where it is refused, none of it has been taken in."""
@@ -127,7 +147,8 @@ class SketchMetric(Metric):
         sketch = self.sketch()
         # An error here would stop a training run at the first batch that is all padding.
         is_void = sketch.n == 0 and int(self.tally[0]) > 0
-        value = float("nan") if is_void else self._measure(sketch)
+        function = measures()[self.measure].function
+        value = float("nan") if is_void else function(sketch, **self.options)
         return torch.tensor(value, dtype=torch.float64, device=self.counts.device)
 
     def sketch(self) -> Sketch:
@@ -143,10 +164,6 @@ class SketchMetric(Metric):
         first, second = self.offsets.cpu().numpy()
         counts = self.counts.cpu().numpy().copy()
         return Sketch.of_table(self._cells, CellTable(counts, first + 1j * second))
-
-    @abstractmethod
-    def _measure(self, sketch: Sketch) -> float:
-        """Return the error of all rows."""
 
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plot one value or several, as every metric of torchmetrics does."""
