@@ -106,6 +106,12 @@ def test_measures_without_an_interval_say_so():
                 info.read({}).image(problem, 0.1)
 
 
+def test_no_bound_is_made_up_for_a_sketch():
+    problem = one_problem(cb.Sketch().update(Y, P), None, None, None, None, None)
+    with pytest.raises(cb.SketchError, match="no bound is known"):
+        measures()["log_score"].read({}).error_bound(problem)
+
+
 def test_special_cases_are_not_measured_by_name():
     with pytest.raises(cb.CalibrantError, match="mce is a special case of ece"):
         measures()["mce"].read({})
