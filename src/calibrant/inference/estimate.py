@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Literal
 
 from calibrant import checks
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.measured import Question, check_has_interval
@@ -162,7 +162,10 @@ def named_measure(measure: Any, known: Mapping[str, Callable[..., float]]) -> st
             return name
     given = getattr(measure, "__name__", measure)
     raise CalibrantError(
-        f"measure must be one of {', '.join(known)}, or its name; got {shown(given)}"
+        "must be one of {known}, or its name",
+        argument="measure",
+        value=given,
+        known=", ".join(known),
     )
 
 
@@ -172,5 +175,7 @@ def _read_clusters(
     if groups is None:
         return None
     if not problem.is_exact:
-        raise CalibrantError("groups needs rows: a sketch does not know which rows belong together")
+        raise CalibrantError(
+            "needs rows: a sketch does not know which rows belong together", argument="groups"
+        )
     return Clusters.read(groups, sample_weight, problem.n, rng)

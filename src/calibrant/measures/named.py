@@ -87,7 +87,7 @@ def error_bound(sketch: Sketch, measure: str = "smooth_ece", **options: Any) -> 
     """
     if not isinstance(sketch, Sketch):
         raise CalibrantError(
-            f"error_bound is about sketches; got {type(sketch).__name__}: rows have no such error"
+            "must be a Sketch: rows have no such error", argument="sketch", value=type(sketch)
         )
     problem = one_problem(sketch, None, None, None, None, None)
     asked = read_measure(measure, options)

@@ -90,7 +90,11 @@ def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Mode
     for name, one in assessments.items():
         if not isinstance(one, Assessment):
             raise CalibrantError(
-                f"assessments must hold results of assess; got {type(one).__name__} at {name!r}"
+                "must hold results of assess",
+                argument="assessments",
+                value=type(one),
+                found="{value} at {name!r}",
+                name=name,
             )
     n_points = min(max(_POINTS // len(assessments), _LEAST_POINTS), _MOST_POINTS)
     return [

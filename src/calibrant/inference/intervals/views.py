@@ -100,8 +100,11 @@ def binned_view(
     binned = BinCells.of(problem, bins)
     if binned.n_bins > _MOST_BINS:
         raise CalibrantError(
-            f"n_bins must leave at most {_MOST_BINS} bins with rows in them for an interval; got "
-            f"{binned.n_bins}: give fewer bins"
+            "must leave at most {maximum} bins with rows in them for an interval",
+            argument="n_bins",
+            value=binned.n_bins,
+            hint="use fewer bins",
+            maximum=_MOST_BINS,
         )
     cells = Cells.gather(problem, binned.cell_of, binned.n_cells, clusters)
     over_bins = partial(_over_bins, per_bin=binned.per_bin)

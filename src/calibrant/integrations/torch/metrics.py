@@ -90,7 +90,12 @@ class BinnedCalibrationError(SketchMetric):
         super().__init__(task, **kwargs)
         checks.check_choice(norm, "norm", ("l1", "l2", "max"))
         if self._cells.n_cells % checks.as_bins(n_bins):
-            raise CalibrantError(f"n_bins must divide n_cells={self._cells.n_cells}; got {n_bins}")
+            raise CalibrantError(
+                "must divide {n_cells}, {n_sketched}",
+                argument="n_bins",
+                value=n_bins,
+                n_sketched=self._cells.n_cells,
+            )
         self.n_bins = n_bins
         self.norm = norm
 
