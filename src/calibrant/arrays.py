@@ -35,7 +35,7 @@ def as_array(values: Any, name: str) -> AnyArray:
         raise CalibrantError(
             "cannot be read as an array of numbers or labels: {reason}",
             argument=name,
-            reason=problem,
+            reason=str(problem),
         ) from problem
 
 

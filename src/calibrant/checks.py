@@ -60,10 +60,10 @@ def check_options(given: Iterable[str], known: Collection[str], of: str) -> None
             near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
             choices = ", ".join(known) or "none"
             raise CalibrantError(
-                "{of} has no option {option!r}; there are: {choices}",
+                "{of} has no option {option}; there are: {choices}",
                 hint="did you mean {near!r}?" if near else None,
                 of=of,
-                option=option,
+                option=shown(option),
                 choices=choices,
                 near="".join(near),
             )
@@ -195,7 +195,9 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
         raise CalibrantError(
-            "must hold numbers, and cannot be converted: {reason}", argument=name, reason=problem
+            "must hold numbers, and cannot be converted: {reason}",
+            argument=name,
+            reason=str(problem),
         ) from problem
 
 

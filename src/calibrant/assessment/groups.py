@@ -14,7 +14,7 @@ from calibrant import checks
 from calibrant.assessment.group_labels import read_groups
 from calibrant.assessment.group_result import GroupRow, GroupTable
 from calibrant.assessment.notes import Certain, effective_rows
-from calibrant.errors import CalibrantError, SketchError
+from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals.measured import Question
@@ -253,12 +253,12 @@ def _read_sketches(sketches: Any, *given: Any) -> Iterator[tuple[Any, Problem]]:
             raise CalibrantError(
                 "each group must have a sketch",
                 value=type(sketch),
-                found="{value} for {group!r}",
+                found="{value} for {name}",
                 hint="for rows give ({y_true}, {y_prob}, {groups})",
-                group=group,
+                name=shown(group),
             )
         if sketch.n == 0:
             raise SketchError(
-                "the sketch of group {group!r} is empty", hint="leave it out", group=group
+                "the sketch of group {name} is empty", hint="leave it out", name=shown(group)
             )
         yield group, problem_of(sketch)

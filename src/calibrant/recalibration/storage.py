@@ -48,7 +48,7 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         problem.source = str(path)
         raise
     except OSError as problem:
-        raise CalibrantError(f"{path}: {problem.strerror or problem}") from problem
+        raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

@@ -203,7 +203,7 @@ class Sketch:
             problem.source = str(path)
             raise
         except OSError as problem:
-            raise SketchError(f"{path}: {problem.strerror or problem}") from problem
+            raise SketchError(problem.strerror or str(problem), source=str(path)) from problem
 
     def _cells_in_words(self) -> str:
         return f"{self.n_cells} cells on the {self.scale} scale"
