@@ -33,13 +33,15 @@ def as_array(values: Any, name: str) -> AnyArray:
         raise
     except (TypeError, ValueError, RuntimeError, OverflowError) as problem:
         raise CalibrantError(
-            f"{name} cannot be read as an array of numbers or labels: {problem}"
+            "cannot be read as an array of numbers or labels: {reason}",
+            argument=name,
+            reason=str(problem),
         ) from problem
 
 
 def _convert(values: Any, name: str) -> AnyArray:
     if values is None:
-        raise CalibrantError(f"{name} is missing: give (y_true, y_prob)")
+        raise CalibrantError("is missing", argument=name, hint="give ({y_true}, {y_prob})")
     if isinstance(values, np.ma.MaskedArray):
         return _unmasked(values, name)
     if isinstance(values, np.ndarray):
@@ -52,10 +54,11 @@ def _convert(values: Any, name: str) -> AnyArray:
         return _from_dataframe_library(values, name)
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
         return np.asarray(values)
-    hint = ": wrap it in list(...)" if hasattr(values, "__iter__") else ""
     raise CalibrantError(
-        f"{name} must be a list, an array, a tensor or a dataframe column; "
-        f"got {type(values).__name__}{hint}"
+        "must be a list, an array, a tensor or a dataframe column",
+        argument=name,
+        value=type(values),
+        hint="wrap it in list(...)" if hasattr(values, "__iter__") else None,
     )
 
 
@@ -73,10 +76,7 @@ def _comes_from(values: Any, *packages: str) -> bool:
 
 def _unmasked(values: np.ma.MaskedArray[Any, Any], name: str) -> AnyArray:
     if np.ma.is_masked(values):
-        count = int(np.ma.getmaskarray(values).sum())
-        raise CalibrantError(
-            f"{name} must have no masked values; it has {count}: remove or fill them"
-        )
+        raise missing_values(name, np.ma.getmaskarray(values))
     return np.asarray(values.data)
 
 
@@ -87,7 +87,10 @@ def _from_sequence(values: list[Any] | tuple[Any, ...], name: str) -> AnyArray:
         if "inhomogeneous" not in str(problem):
             raise
         raise CalibrantError(
-            f"{name} must be rectangular; got a nested list whose rows differ in length"
+            "must be rectangular",
+            argument=name,
+            value=type(values),
+            found="rows of different lengths",
         ) from None
 
 
@@ -104,19 +107,34 @@ def _from_dataframe_library(values: Any, name: str) -> AnyArray:
 
     native = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(native, nw.LazyFrame):
-        raise CalibrantError(f"{name} must be in memory; got a lazy frame: collect it first")
+        raise CalibrantError(
+            "must be in memory",
+            argument=name,
+            value=type(values),
+            found="a lazy frame",
+            hint="collect it first",
+        )
     if isinstance(native, nw.Series):
         missing = native.is_null()
         if missing.any():
-            first = int(np.flatnonzero(missing.to_numpy())[0])
-            raise CalibrantError(
-                f"{name} must have no missing values; the first of {int(missing.sum())} is at "
-                f"index {first}: remove or fill them"
-            )
+            raise missing_values(name, missing.to_numpy())
         return np.asarray(native.to_numpy())
     if isinstance(native, nw.DataFrame):
         return np.asarray(native.to_numpy())
     return np.asarray(values)
+
+
+def missing_values(name: str, missing: AnyArray) -> CalibrantError:
+    """Return the error of missing values, given which values are missing."""
+    return CalibrantError(
+        "must have no missing or masked values",
+        argument=name,
+        value=None,
+        found="one",
+        position=int(np.argmax(missing)),
+        count=int(np.count_nonzero(missing)),
+        hint="remove or fill them",
+    )
 
 
 def column_labels(values: Any) -> list[Any] | None:

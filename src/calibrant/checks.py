@@ -1,6 +1,6 @@
-"""What input must satisfy, and the one sentence said when it does not.
+"""What input must satisfy.
 
-The checks read values and raise :class:`CalibrantError`; they change nothing. A message names the
+The checks read values and raise :class:`CalibrantError`; they change nothing. An error has the
 argument, the rule, the first offending value with its place, how many there are, and a way out.
 The happy path costs one reduction an array; positions are looked for only once a rule is broken.
 """
@@ -15,11 +15,10 @@ from numbers import Integral, Real
 from typing import Any, NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from calibrant.arrays import AnyArray, is_real
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError, Position, shown
 
 # Bits of floats, read as whole numbers, have the order of the floats from 0 to 1; those of all
 # others, nan included, lie beyond. So one look is enough.
@@ -40,6 +39,7 @@ MAX_BINS = 1_000_000
 MIN_RESAMPLES, MAX_RESAMPLES = 39, 10_000_000
 # Beyond this everything is smoothed into one mean.
 MAX_BANDWIDTH = 1e6
+ONE_COLUMN_PER_CLASS = "several classes need one column of probabilities per class"
 # How many distinct values strictly between 0 and 1 make labels that look like probabilities.
 _MANY_VALUES = 3
 
@@ -48,7 +48,7 @@ def check_choice(value: object, name: str, options: Collection[str]) -> None:
     """Refuse a word that is not one of the options."""
     if not isinstance(value, str) or value not in options:
         known = ", ".join(repr(option) for option in options)
-        raise CalibrantError(f"{name} must be one of {known}; got {shown(value)}")
+        raise CalibrantError("must be one of {known}", argument=name, value=value, known=known)
 
 
 def check_options(given: Iterable[str], known: Collection[str], of: str) -> None:
@@ -58,9 +58,15 @@ def check_options(given: Iterable[str], known: Collection[str], of: str) -> None
             import difflib
 
             near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
-            hint = f": did you mean {near[0]!r}?" if near else ""
             choices = ", ".join(known) or "none"
-            raise CalibrantError(f"{of} has no option {option!r}; there are: {choices}{hint}")
+            raise CalibrantError(
+                "{of} has no option {option}; there are: {choices}",
+                hint="did you mean {near!r}?" if near else None,
+                of=of,
+                option=shown(option),
+                choices=choices,
+                near="".join(near),
+            )
 
 
 def keywords(function: Callable[..., Any]) -> list[str]:
@@ -75,11 +81,12 @@ def as_count(
     """Return a whole number between a minimum, which `why` explains, and a maximum."""
     is_whole = isinstance(value, Integral) and not isinstance(value, bool)
     if not is_whole or value < minimum:
-        raise CalibrantError(
-            f"{name} must be a whole number of at least {minimum}{why}; got {shown(value)}"
-        )
+        rule = "must be a whole number of at least {minimum}{why}"
+        raise CalibrantError(rule, argument=name, value=value, minimum=minimum, why=why)
     if maximum is not None and value > maximum:
-        raise CalibrantError(f"{name} must be at most {maximum}; got {shown(value)}")
+        raise CalibrantError(
+            "must be at most {maximum}", argument=name, value=value, maximum=maximum
+        )
     return int(value)
 
 
@@ -107,9 +114,11 @@ def as_positive(value: object, name: str, *, maximum: float = sys.float_info.max
     """Return a positive number as a float, refusing anything else."""
     number = as_float(value)
     if not number > 0:
-        raise CalibrantError(f"{name} must be a positive number; got {shown(value)}")
+        raise CalibrantError("must be a positive number", argument=name, value=value)
     if number > maximum:
-        raise CalibrantError(f"{name} must be at most {maximum:g}; got {shown(value)}")
+        raise CalibrantError(
+            "must be at most {maximum:g}", argument=name, value=value, maximum=maximum
+        )
     return number
 
 
@@ -122,7 +131,9 @@ def as_level(level: object) -> float:
     """Return a confidence level, a number between 0 and 1."""
     number = as_positive(level, "level", maximum=math.inf)
     if number >= 1:
-        raise CalibrantError(f"level must lie between 0 and 1; got {shown(level)}: 0.95 is 95%")
+        raise CalibrantError(
+            "must lie between 0 and 1", argument="level", value=level, hint="0.95 is 95%"
+        )
     return number
 
 
@@ -137,7 +148,7 @@ def as_pair(value: Any) -> tuple[float, float]:
 def as_flag(value: object, name: str) -> bool:
     """Return a flag, refusing what only has a truth value: the text "false" is true."""
     if not isinstance(value, bool | np.bool_):
-        raise CalibrantError(f"{name} must be True or False; got {shown(value)}")
+        raise CalibrantError("must be True or False", argument=name, value=value)
     return bool(value)
 
 
@@ -153,17 +164,21 @@ def as_float(value: Any) -> float:
 def check_not_empty(array: AnyArray, name: str) -> None:
     """Refuse an argument with no rows."""
     if array.ndim == 0:
-        raise CalibrantError(f"{name} must have one value a row; got the single number {array}")
+        raise CalibrantError("must have one value per row", argument=name, value=array)
     if array.shape[0] == 0:
-        raise CalibrantError(f"{name} must have at least one row; got an empty {name}")
+        raise CalibrantError("must have at least one row", argument=name, value=0, found="none")
 
 
 def check_same_length(a: AnyArray, a_name: str, b: AnyArray, b_name: str) -> None:
     """Refuse two arguments whose numbers of rows differ."""
     if a.shape[0] != b.shape[0]:
         raise CalibrantError(
-            f"{a_name} and {b_name} must have the same number of rows; "
-            f"got {a.shape[0]} and {b.shape[0]}"
+            "must have as many rows as {other}",
+            argument=b_name,
+            value=b.shape[0],
+            found="{value} and {n_rows}",
+            other=a_name,
+            n_rows=a.shape[0],
         )
 
 
@@ -179,7 +194,11 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise CalibrantError(f"{name} must hold numbers; {problem}") from problem
+        raise CalibrantError(
+            "must hold numbers, and cannot be converted: {reason}",
+            argument=name,
+            reason=str(problem),
+        ) from problem
 
 
 def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
@@ -187,32 +206,36 @@ def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
     if are_unit(p):
         return
     check_finite(p, name)
-    outside = (p < 0) | (p > 1)
-    rule = f"{name} must lie in [0, 1]"
-    _refuse(p, outside, rule, "out of range", _hint_for_range(p, float(p.min()), float(p.max())))
+    hint = _hint_for_range(p, float(p.min()), float(p.max()))
+    _refuse(p, (p < 0) | (p > 1), name, "must lie in [0, 1]", hint)
 
 
 def _hint_for_range(p: AnyArray, low: float, high: float) -> str:
     """Say what numbers outside [0, 1] look like."""
     if low >= -_ROUNDING_EXCESS and high <= 1 + _ROUNDING_EXCESS:
-        return "this looks like rounding: numpy.clip it to [0, 1] if you agree"
+        return "rounding errors? clip them to [0, 1]"
     if high <= 0:
-        return "log-probabilities? take numpy.exp first"
+        return "log-probabilities? exponentiate them first"
     if low < 0:
         inverse = "scipy.special.expit" if p.ndim == 1 else "scipy.special.softmax over columns"
-        return f"logits or scores? turn them into probabilities first, e.g. {inverse}"
+        return f"logits or scores? convert them to probabilities first, for example by {inverse}"
     if high <= 100 and np.mean(p > 1) > 0.5:
         return "percentages? divide by 100"
     return "only probabilities can be calibrated"
 
 
 def check_logits(u: AnyArray, name: str = "logits") -> None:
-    """Refuse logits that are not one number a row; infinite ones are certain predictions."""
+    """Refuse logits that are not one number per row; infinite ones are certain predictions."""
     check_not_empty(u, name)
-    if u.ndim != 1:
-        raise CalibrantError(f"{name} must have shape (n,); got {u.shape}")
+    check_one_axis(u, name)
     if np.isnan(u).any():
-        _refuse(u, np.isnan(u), f"{name} must be numbers", "nan", "remove or fill such rows")
+        _refuse(u, np.isnan(u), name, "must be numbers", "remove or fill such rows")
+
+
+def check_one_axis(array: AnyArray, name: str) -> None:
+    """Refuse an array that is not one column."""
+    if array.ndim != 1:
+        raise CalibrantError("must have shape (n,)", argument=name, value=array.shape)
 
 
 def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
@@ -224,26 +247,34 @@ def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
         wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
         row = int(np.argmax(wrong))
         raise CalibrantError(
-            f"each row of {name} must sum to 1; row {row} sums to {sums[row]:.6g} "
-            f"({_count(wrong)} of {len(p)} rows do not): normalise them, or give the column of one "
-            "class at a time"
+            "must have rows that sum to 1",
+            argument=name,
+            value=float(sums[row]),
+            found="a sum of {total:.6g}",
+            position=row,
+            count=int(np.count_nonzero(wrong)),
+            hint="normalize the rows, or give the column of one class at a time",
+            total=sums[row],
         )
 
 
 def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
     """Refuse weights that are not one non-negative number in range per row, not all zero."""
     if w.ndim != 1 or w.shape[0] != n:
-        raise CalibrantError(f"{name} must have shape ({n},), one weight a row; got {w.shape}")
+        raise CalibrantError(
+            "must have one weight per row, shape ({n},)", argument=name, value=w.shape, n=n
+        )
     check_finite(w, name)
     if w.min() < 0:
-        rule = f"{name} must not be negative"
-        _refuse(w, w < 0, rule, "negative", "a weight says how much a row counts")
+        _refuse(w, w < 0, name, "must not be negative")
     if w.max() == 0:
-        raise CalibrantError(f"{name} must not be zero everywhere; all {n} weights are 0")
+        raise CalibrantError(
+            "must not be zero everywhere", argument=name, value=0, found="{n} zeros", n=n
+        )
     if not are_weights(w):
         hint = "rescale all weights, and set those that are negligible to 0"
         outside = (w > 0) & outside_weights(w.astype(np.float64))
-        _refuse(w, outside, f"{name} {WEIGHT_RULE}", "out of range", hint)
+        _refuse(w, outside, name, WEIGHT_RULE, hint)
 
 
 def are_weights(w: AnyArray) -> bool:
@@ -266,20 +297,31 @@ def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
         return
     check_finite(y, name)
     labels = np.unique(y)
-    if len(labels) == 2:
-        raise CalibrantError(two_labels_sentence(labels, name))
-    if len(labels) == 1:
-        raise CalibrantError(
-            f"{name} must be 0 or 1 (or soft, in [0, 1]); every row is {shown(labels[0])}: "
-            "name the positive label with pos_label"
+    if len(labels) <= 2 or np.all(labels == np.round(labels)):
+        raise not_binary(labels.tolist(), name)
+    _refuse(y, (y < 0) | (y > 1), name, "must lie in [0, 1]", "soft labels are probabilities")
+
+
+def not_binary(labels: Sequence[Any], name: str = "y_true") -> CalibrantError:
+    """Return the error of outcomes that are labels, of which it is unknown which is positive."""
+    if len(labels) > 2:
+        return CalibrantError(
+            "must be 0 or 1 (or soft) for one column of probabilities",
+            argument=name,
+            value=labels[-1],
+            found="{n_labels} labels such as {value}",
+            hint=ONE_COLUMN_PER_CLASS,
+            n_labels=len(labels),
         )
-    if np.all(labels == np.round(labels)):
-        raise CalibrantError(
-            f"{name} must be 0 or 1 (or soft, in [0, 1]) for one column of probabilities; it has "
-            f"{len(labels)} labels such as {shown(labels[-1])}: give y_prob of shape (n, classes)"
-        )
-    rule = f"{name} must lie in [0, 1]"
-    _refuse(y, (y < 0) | (y > 1), rule, "out of range", "soft labels are probabilities")
+    return CalibrantError(
+        "must be 0 or 1 (or soft, in [0, 1])",
+        argument=name,
+        value=labels[-1],
+        found="the labels {first} and {value}" if len(labels) == 2 else "{value} in every row",
+        hint="name the positive one with {pos_label}",
+        first=shown(labels[0]),
+        n_labels=len(labels),
+    )
 
 
 def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
@@ -295,23 +337,16 @@ def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
     inside = y[(y > 0) & (y < 1)]
     if len(np.unique(inside)) >= _MANY_VALUES:
         raise CalibrantError(
-            "y_true and y_prob look swapped: y_true has many values between 0 and 1 while y_prob "
-            "holds only 0 and 1; the order is (y_true, y_prob)"
+            "and {y_prob} look swapped, as the first has many values between 0 and 1 and the "
+            "second only 0 and 1",
+            argument="y_true",
+            hint="exchange them",
         )
 
 
 def may_be_swapped(y: AnyArray, p: AnyArray) -> bool:
     """Tell whether the first rows look like it: labels with a point, forecasts of 0 and 1."""
     return y.dtype.kind == "f" and all(first in (0, 1) for first in p[:32].tolist())
-
-
-def two_labels_sentence(labels: npt.ArrayLike, name: str) -> str:
-    """Ask which of two labels is the positive one."""
-    first, second = np.asarray(labels).tolist()
-    return (
-        f"{name} has the labels {first!r} and {second!r}: say which one y_prob speaks of, "
-        f"pos_label={first!r} or pos_label={second!r}"
-    )
 
 
 def are_unit(array: AnyArray) -> bool:
@@ -344,32 +379,35 @@ def check_finite(array: AnyArray, name: str) -> None:
     if array.dtype.kind != "f" or array.size == 0:
         return
     if not (np.isfinite(array.min()) and np.isfinite(array.max())):
-        rule = f"{name} must be finite"
-        _refuse(array, ~np.isfinite(array), rule, "not finite", "remove or fill such rows")
+        _refuse(array, ~np.isfinite(array), name, "must be finite", "remove or fill such rows")
 
 
-def _refuse(array: AnyArray, bad: AnyArray, rule: str, fault: str, hint: str) -> NoReturn:
+def _refuse(
+    array: AnyArray, bad: AnyArray, name: str, rule: str, hint: str | None = None
+) -> NoReturn:
     flat = int(np.argmax(bad))
-    count = _count(bad)
     raise CalibrantError(
-        f"{rule}; got {shown(array.flat[flat])} at {_place(array, flat)} "
-        f"({count} value{'s' if count > 1 else ''} {fault}): {hint}"
+        rule,
+        argument=name,
+        value=array.flat[flat],
+        position=_position(array, flat),
+        count=int(np.count_nonzero(bad)),
+        hint=hint,
     )
 
 
 def _refuse_non_number(array: AnyArray, flat: int, name: str) -> NoReturn:
     raise CalibrantError(
-        f"{name} must hold numbers; got {shown(array.flat[flat])} at {_place(array, flat)}: "
-        "convert it first"
+        "must hold numbers",
+        argument=name,
+        value=array.flat[flat],
+        position=_position(array, flat),
+        hint="convert it first",
     )
 
 
-def _place(array: AnyArray, flat: int) -> str:
-    if array.ndim == 1:
-        return f"index {flat}"
-    row, column = (int(i) for i in np.unravel_index(flat, array.shape))
-    return f"row {row}, column {column}"
-
-
-def _count(bad: AnyArray) -> int:
-    return int(np.count_nonzero(bad))
+def _position(array: AnyArray, flat: int) -> Position:
+    if array.ndim != 2:
+        return flat
+    row, column = np.unravel_index(flat, array.shape)
+    return int(row), int(column)

@@ -38,8 +38,11 @@ def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> In
         return _codes_by_name(y, column_names(labels, n_classes))
     if y.dtype.kind == "b":
         raise CalibrantError(
-            f"y_true must hold class labels for {n_classes} columns of y_prob; got true and false: "
-            "give the column that they speak of, or the labels"
+            "must hold class labels for {n_classes} columns of probabilities",
+            argument="y_true",
+            found="True and False",
+            hint="give the column of one class, or name the columns with {labels}",
+            n_classes=n_classes,
         )
     if not is_real(y):
         y = _class_numbers(y, n_classes)
@@ -48,8 +51,13 @@ def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> In
     if wrong.any():
         row = int(np.argmax(wrong))
         raise CalibrantError(
-            f"y_true must hold class numbers 0 to {n_classes - 1}; got {y[row].item()!r} at index "
-            f"{row}: name the columns of y_prob with labels= if classes are called otherwise"
+            "must hold class numbers from 0 to {last}",
+            argument="y_true",
+            value=y[row],
+            position=row,
+            count=int(np.count_nonzero(wrong)),
+            hint="if the classes have other names, name the columns of {y_prob} with {labels}",
+            last=n_classes - 1,
         )
     return y.astype(np.intp)
 
@@ -61,7 +69,10 @@ def column_names(labels: Any, n_classes: int) -> list[Any]:
     flat = isinstance(names, list | range) and all(isinstance(name, Hashable) for name in names)
     if not flat or len(names) != n_classes or len(set(names)) != n_classes:
         raise CalibrantError(
-            f"labels must name the {n_classes} columns of y_prob, each once; got {shown(names)}"
+            "must name the {n_classes} columns of {y_prob}, each once",
+            argument="labels",
+            value=names,
+            n_classes=n_classes,
         )
     return list(names)
 
@@ -73,16 +84,21 @@ def column_of(
     names = list(range(n_classes)) if labels is None else column_names(labels, n_classes)
     check_scalar(label, name)
     if label not in names:
-        words = "'confidence', 'classwise', 'top_label' or " if name == "multiclass" else ""
-        known = ", ".join(repr(one) for one in names[:6]) + (", ..." if n_classes > 6 else "")
-        raise CalibrantError(f"{name} must be {words}a class label ({known}); got {shown(label)}")
+        reduction = " or a reduction such as 'confidence'" if name == "multiclass" else ""
+        raise CalibrantError(
+            "must be a class label ({known}){reduction}",
+            argument=name,
+            value=label,
+            known=listed(names),
+            reduction=reduction,
+        )
     return names.index(label)
 
 
 def check_scalar(label: Any, name: str) -> None:
     """Refuse anything but one label."""
     if isinstance(label, np.ndarray) or not isinstance(label, Hashable) or is_missing(label):
-        raise CalibrantError(f"{name} must be one label; got {shown(label)}")
+        raise CalibrantError("must be one label", argument=name, value=label)
 
 
 def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
@@ -93,8 +109,11 @@ def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
     expected = list(range(len(names))) if labels is None else column_names(labels, len(names))
     if names != expected and set(names) == set(expected):
         raise CalibrantError(
-            f"y_prob must have its columns in the order of the classes, {expected!r:.60}; got "
-            f"{names!r:.60}: reorder them"
+            "must have its columns in the order of the classes, {expected}",
+            argument="y_prob",
+            value=names,
+            hint="reorder them",
+            expected=shown(expected),
         )
 
 
@@ -115,13 +134,22 @@ def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
 
 def check_two_labels(present: Sequence[Any], pos_label: Any) -> None:
     """Refuse more than one label beside the positive one."""
-    others = [label for label in present if label != pos_label]
-    if len(others) > 1:
-        listed = ", ".join(repr(label) for label in others[:4])
-        hint = ": give y_prob one column a class with labels" if len(present) > 2 else ""
+    if len(present) > 2:
         raise CalibrantError(
-            f"y_true must have two labels, one of them pos_label={shown(pos_label)}; "
-            f"the others are {listed}{', ...' if len(others) > 4 else ''}{hint}"
+            "must have two labels where {pos_label} is given",
+            argument="y_true",
+            value=present,
+            found="{n_labels} ({known})",
+            hint=checks.ONE_COLUMN_PER_CLASS,
+            n_labels=len(present),
+            known=listed(present),
+        )
+    if len(present) == 2 and pos_label not in present:
+        raise CalibrantError(
+            "must be one of the labels in {y_true} ({known})",
+            argument="pos_label",
+            value=pos_label,
+            known=listed(present),
         )
 
 
@@ -133,8 +161,12 @@ def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
     if known.min() < 0:
         row = int(np.argmax(codes < 0))
         raise CalibrantError(
-            f"y_true must hold the given labels; got {present[inverse[row]]!r} at index {row}, "
-            f"which is not among {names!r:.60}"
+            "must hold the class labels {known}",
+            argument="y_true",
+            value=present[inverse[row]],
+            position=row,
+            count=int(np.count_nonzero(codes < 0)),
+            known=listed(names),
         )
     return codes
 
@@ -152,8 +184,11 @@ def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
     for row, label in enumerate(y.tolist()):
         if is_missing(label) or not isinstance(label, Hashable):
             raise CalibrantError(
-                f"y_true must have a label in every row; got {label!r:.40} at index {row}: "
-                "remove or fill such rows"
+                "must have a label in every row",
+                argument="y_true",
+                value=label,
+                position=row,
+                hint="remove or fill such rows",
             )
         inverse[row] = found.setdefault(label, len(found))
     return list(found), inverse
@@ -165,25 +200,24 @@ def _numbers_in_disguise(y: AnyArray) -> AnyArray:
     if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
         return checks.as_numbers(y, "y_true")
     present, _ = _distinct(y)
-    if len(present) == 2:
-        raise CalibrantError(checks.two_labels_sentence(sorted(present, key=str), "y_true"))
-    if len(present) == 1:
-        raise CalibrantError(
-            f"y_true must be 0 or 1 (or soft, in [0, 1]); every row is {present[0]!r}: "
-            "name the positive label with pos_label"
-        )
-    raise CalibrantError(
-        "y_true must be 0 or 1 (or soft, in [0, 1]) for one column of probabilities; it has "
-        f"{len(present)} labels such as {present[0]!r}: give y_prob one column a class with labels"
-    )
+    raise checks.not_binary(sorted(present, key=str))
 
 
 def _class_numbers(y: AnyArray, n_classes: int) -> AnyArray:
     if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
         return checks.as_numbers(y, "y_true")
-    raise CalibrantError(
-        f"y_true has labels such as {y.tolist()[0]!r}: name the {n_classes} columns of y_prob in "
-        "order with labels="
+    raise unnamed_columns(y, n_classes)
+
+
+def unnamed_columns(y: AnyArray, n_classes: int) -> CalibrantError:
+    """Return the error of names of classes where it is unknown which column has which."""
+    return CalibrantError(
+        "must hold class numbers, as the {n_classes} columns of {y_prob} have no names",
+        argument="y_true",
+        value=y.tolist()[0],
+        position=0,
+        hint="name the columns in order with {labels}",
+        n_classes=n_classes,
     )
 
 
@@ -201,6 +235,15 @@ def sorted_names(names: list[Any], argument: str) -> list[Any]:
     except TypeError:
         kinds = sorted({type(name).__name__ for name in names})
         raise CalibrantError(
-            f"{argument} must hold labels of one kind, which have an order; got "
-            f"{', '.join(kinds)}: make them all text, say"
+            "must hold labels of one type, which can be sorted",
+            argument=argument,
+            value=kinds,
+            found="{kinds}",
+            hint="convert them all to text",
+            kinds=", ".join(kinds),
         ) from None
+
+
+def listed(names: Sequence[Any]) -> str:
+    """Return the first few labels as sentences list them."""
+    return ", ".join(map(shown, names[:6])) + ", ..." * (len(names) > 6)

@@ -22,8 +22,14 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import AnyArray, as_array
 from calibrant.class_table import ClassTable, Reduction
-from calibrant.errors import CalibrantError, shown
-from calibrant.labels import check_column_order, check_scalar, column_of, label_codes
+from calibrant.errors import CalibrantError
+from calibrant.labels import (
+    check_column_order,
+    check_scalar,
+    column_of,
+    label_codes,
+    unnamed_columns,
+)
 from calibrant.problem import Problem
 from calibrant.reading import one_column, read_sample, read_weights
 from calibrant.sample import Sample
@@ -77,8 +83,10 @@ def check_is_one(multiclass: Any) -> None:
     """Refuse what stands for several binary problems."""
     if isinstance(multiclass, str) and multiclass in ("classwise", "top_label"):
         raise CalibrantError(
-            f"multiclass={multiclass!r} stands for several problems; this takes one: "
-            "give multiclass='confidence' or a class label"
+            "must select one binary problem here",
+            argument="multiclass",
+            value=multiclass,
+            hint="give 'confidence' or a class label",
         )
 
 
@@ -105,13 +113,22 @@ def read_table(
     if p.ndim == 2 and p.shape[1] > 1:
         if pos_label is not None:
             raise CalibrantError(
-                f"pos_label is for binary problems; y_prob has {p.shape[1]} columns: "
-                f"use multiclass={shown(pos_label)} for one class"
+                "is for binary problems",
+                argument="pos_label",
+                value=pos_label,
+                found="{value} and {n_classes} classes",
+                hint="{multiclass} selects one class",
+                n_classes=p.shape[1],
             )
         return read_classes(y_true, p, sample_weight, labels)
     if multiclass is not None:
         raise CalibrantError(
-            f"multiclass={shown(multiclass)} needs y_prob of shape (n, classes); got {p.shape}"
+            "needs one column of probabilities per class",
+            argument="multiclass",
+            value=multiclass,
+            found="{value} and {columns}",
+            hint="give {y_prob} of shape (n, classes)",
+            columns="one column" if p.ndim < 3 else f"{p.ndim} axes",
         )
     return read_sample(y_true, p, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
 
@@ -120,7 +137,9 @@ def _read_sketch(sketch: Sketch, given: Mapping[str, Any]) -> Problem:
     """Read a sketch, which is one binary problem with all there is to say about it."""
     for name, value in given.items():
         if value is not None:
-            raise CalibrantError(f"a sketch stands for all rows and weights: leave out {name}")
+            raise CalibrantError(
+                "must be left out: a sketch represents all rows and weights", argument=name
+            )
     return problem_of(sketch)
 
 
@@ -133,10 +152,7 @@ def _read_two_columns(
     if pos_label is not None:
         positive = _positive_column(pos_label, labels)
     elif labels is None and y.dtype.kind not in "buif" and y.ndim == 1:
-        raise CalibrantError(
-            f"y_true has labels such as {y.tolist()[0]!r}: name the two columns of y_prob in order "
-            "with labels="
-        )
+        raise unnamed_columns(y, 2)
     if y.ndim == 2 and y.shape[1] == 2:
         y, pos_label, labels = y[:, positive], None, None
     return read_sample(
@@ -147,8 +163,10 @@ def _read_two_columns(
 def _positive_column(pos_label: Any, labels: Sequence[Any] | None) -> int:
     if labels is None and pos_label not in (0, 1):
         raise CalibrantError(
-            f"y_prob has two columns: name them in order with labels=, so that "
-            f"pos_label={shown(pos_label)} says which one is meant"
+            "must be 0 or 1, as the two columns of {y_prob} have no names",
+            argument="pos_label",
+            value=pos_label,
+            hint="name the columns in order with {labels}",
         )
     return column_of(pos_label, labels, 2, "pos_label")
 
@@ -156,11 +174,16 @@ def _positive_column(pos_label: Any, labels: Sequence[Any] | None) -> int:
 def read_classes(
     y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[Any] | None
 ) -> ClassTable:
-    """Read one column a class as a class table."""
+    """Read one column per class as a class table."""
     p = as_array(y_prob, "y_prob")
     check_column_order(y_prob, labels)
     if p.ndim != 2 or p.shape[1] < 2:
-        raise CalibrantError(f"y_prob must have one column a class; got shape {p.shape}")
+        raise CalibrantError(
+            "must have one column per class",
+            argument="y_prob",
+            value=p.shape,
+            found="shape {value}",
+        )
     p = _checked_matrix(p)
     y = as_array(y_true, "y_true")
     checks.check_not_empty(y, "y_true")
@@ -187,7 +210,11 @@ def _checked_matrix(p: AnyArray) -> AnyArray:
 def _checked_soft(y: AnyArray, n_classes: int) -> AnyArray:
     if y.shape[1] != n_classes:
         raise CalibrantError(
-            f"soft y_true must have the columns of y_prob; got {y.shape[1]} and {n_classes}"
+            "must have one column per column of {y_prob}",
+            argument="y_true",
+            value=y.shape[1],
+            found="{value} and {n_classes}",
+            n_classes=n_classes,
         )
     y = checks.as_numbers(y, "y_true")
     checks.check_probabilities(y, "y_true")

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 
 Generator = np.random.Generator
 
@@ -18,6 +18,6 @@ def read_generator(rng: Any) -> Generator:
     is_whole = isinstance(rng, int | np.integer) and not isinstance(rng, bool)
     if not is_whole or rng < 0:
         raise CalibrantError(
-            f"rng must be a whole number of at least 0 or a numpy Generator; got {shown(rng)}"
+            "must be a whole number of at least 0 or a numpy Generator", argument="rng", value=rng
         )
     return np.random.default_rng(int(rng))

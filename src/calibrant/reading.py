@@ -13,7 +13,6 @@ from typing import Any
 from calibrant import checks
 from calibrant.arrays import AnyArray, as_array
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
 from calibrant.sample import Sample
 
@@ -115,6 +114,5 @@ def one_column(array: AnyArray, name: str) -> AnyArray:
     """Return shape (n,) or (n, 1) as (n,)."""
     if array.ndim == 2 and array.shape[1] == 1:
         return array[:, 0]
-    if array.ndim != 1:
-        raise CalibrantError(f"{name} must have shape (n,); got {array.shape}")
+    checks.check_one_axis(array, name)
     return array

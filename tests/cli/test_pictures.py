@@ -123,7 +123,7 @@ def test_along_columns_of_different_kinds(run, forecasts, write):
         "f.svg",
     )
     assert done.code == 2
-    assert "along column 'day' must hold text, numbers or dates in all files alike" in done.err
+    assert "along column 'day' must hold the same type in all files" in done.err
 
 
 def test_what_is_refused_along_is_said_of_the_column(run, write):

@@ -133,7 +133,7 @@ def test_classes_have_a_mended_column_each(run, classes, tmp_path, method):
         assert all(again[name] == nearly(mended[name]) for name in names)
     done = run("recalibrate", path, "--using", "m.json", "--prob", "p_cat", "--out", "x.csv")
     assert done.code == 2
-    assert done.err == "calibrant: --prob must name 3 columns, as when it was learnt\n"
+    assert done.err == "calibrant: --prob must have 3 columns, as when fitted; got 1\n"
 
 
 def test_rows_left_out_stay_in_the_table_unmended(run, write, tmp_path):

@@ -95,7 +95,7 @@ def test_a_third_label_in_another_file(run, write):
     paths = write("a.csv", "p,y\n0.5,ja\n0.1,nein\n"), write("b.csv", "p,y\n0.5,ja\n0.1,no\n")
     done = run("sketch", *paths, *NAMED, "--pos-label", "ja", "--out", "s.sketch")
     assert done.code == 2
-    assert "the others are 'nein', 'no'" in done.err
+    assert "got 3 ('ja', 'nein', 'no'): give one --prob per class" in done.err
 
 
 @pytest.mark.parametrize(

@@ -24,8 +24,8 @@ def test_outcomes_under_any_name(run, write, name):
     path = write("rows.csv", f"p,{name}\n0.5,1\n0.25,0\n0.1,2\n")
     done = run("assess", path, "--label", name, "--prob", "p")
     assert done.err == (
-        f"calibrant: label column '{name}' must be 0 or 1 (or soft, in [0, 1]) for one column of "
-        "probabilities; it has 3 labels such as 2: give one --prob a class\n"
+        f"calibrant: label column '{name}' must be 0 or 1 (or soft) for one column of "
+        "probabilities; got 3 labels such as 2: give one --prob per class\n"
     )
 
 
@@ -34,7 +34,7 @@ def test_weights_under_any_name(run, write, name):
     path = write("rows.csv", f"p,y,{name}\n0.5,1,0\n0.25,0,0\n")
     done = run("assess", path, "--label", "y", "--prob", "p", "--weight", name)
     assert done.err == (
-        f"calibrant: weight column '{name}' must not be zero everywhere; all 2 weights are 0\n"
+        f"calibrant: weight column '{name}' must not be zero everywhere; got 2 zeros\n"
     )
 
 
@@ -54,12 +54,37 @@ def test_files_under_any_name(run, write, name):
     assert done.err.startswith(f"calibrant: {name}.csv: prob column 'p' must hold numbers; got the")
 
 
-@pytest.mark.parametrize(("one", "two"), [("level", "y_prob"), ("a", "level"), ("a", "y_true")])
-def test_labels_under_any_name(run, write, one, two):
+@pytest.mark.parametrize(
+    ("one", "two"),
+    [("level", "y_prob"), ("a", "level"), ("method", "score"), ("{pos_label}", "{y_true} {0}")],
+)
+@pytest.mark.parametrize("command", ["assess", "sketch"])
+def test_labels_under_any_name(run, write, command, one, two):
     path = write("rows.csv", f"p,y\n0.5,{one}\n0.25,{two}\n")
-    done = run("assess", path, "--label", "y", "--prob", "p")
-    assert done.err.startswith(f"calibrant: label column 'y' has the labels {one!r} and {two!r}: ")
-    assert done.err.endswith(f"--pos-label {one} or --pos-label {two}\n")
+    out = ("--out", "x.sketch") if command == "sketch" else ()
+    options = (path, "--label", "y", "--prob", "p", *out)
+    if command == "assess":
+        assert run(command, *options).err == (
+            "calibrant: label column 'y' must be 0 or 1 (or soft, in [0, 1]); got the labels "
+            f"{one!r} and {two!r}: name the positive one with --pos-label\n"
+        )
+    assert run(command, *options, "--pos-label", two).code == 0
+    done = run(command, *options, "--pos-label", "cv must be")
+    assert done.err == (
+        "calibrant: --pos-label must be one of the labels in label column 'y' "
+        f"({one!r}, {two!r}); got 'cv must be'\n"
+    )
+
+
+@pytest.mark.parametrize("positive", ["method", "score", "level", "y_prob"])
+def test_a_positive_label_under_any_name_among_several(run, write, positive):
+    path = write("rows.csv", f"p,y\n0.5,{positive}\n0.25,measure\n0.1,cv\n")
+    done = run("assess", path, "--label", "y", "--prob", "p", "--pos-label", positive)
+    present = ", ".join(map(repr, sorted([positive, "measure", "cv"])))
+    assert done.err == (
+        "calibrant: label column 'y' must have two labels where --pos-label is given; got 3 "
+        f"({present}): give one --prob per class\n"
+    )
 
 
 @pytest.mark.parametrize(

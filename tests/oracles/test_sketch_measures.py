@@ -193,7 +193,7 @@ def test_what_a_logit_sketch_cannot_answer_it_says(ask):
     "extra", [{"y_prob": [0.5]}, {"sample_weight": [1]}, {"multiclass": "confidence"}]
 )
 def test_a_sketch_stands_alone(extra):
-    with pytest.raises(CalibrantError, match="leave out"):
+    with pytest.raises(CalibrantError, match="must be left out"):
         cb.ece(cb.Sketch().update([1], [0.5]), **extra)
 
 

@@ -96,7 +96,9 @@ def test_outcomes_and_predictions():
     )
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["observed", "predicted"]
-    with pytest.raises(cb.CalibrantError, match="deviation=False shows one model; got 2"):
+    with pytest.raises(
+        cb.CalibrantError, match="deviation must be True for several models; got False for 2"
+    ):
         bias_along(FLARES.y_true, SYSTEMS, MONTH, deviation=False)
 
 
@@ -199,7 +201,7 @@ def test_what_is_refused_leaves_the_picture_as_it_was():
     before = ax.get_children()
     with pytest.raises(CalibrantError, match="one kind"):
         bias_along(y, p, list(range(40)), ax=ax)
-    with pytest.raises(CalibrantError, match="deviation=False shows one model"):
+    with pytest.raises(CalibrantError, match="deviation must be True for several models"):
         bias_along(y, p, names, deviation=False, ax=ax)
     assert ax.get_children() == before
 

@@ -115,7 +115,7 @@ def test_results_and_a_figure_of_ones_own():
     [
         ({}, "needs something to go by"),
         ({"by": [1, 2]}, "by and y_true must have the same number of rows"),
-        ({"by": ["a", 1, None] * 243 + [1, 2]}, "by must hold labels of one kind"),
+        ({"by": ["a", 1, None] * 243 + [1, 2]}, "by must hold labels of one type"),
         ({"multiclass": "classwise"}, r"needs y_prob of shape \(n, classes\)"),
         ({"by": SEASON, "kind": "pie"}, "kind must be one of 'reliability', 'cumulative'"),
         ({"by": SEASON, "n_columns": 0}, "n_columns must be a whole number"),

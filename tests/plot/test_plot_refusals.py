@@ -85,7 +85,7 @@ def test_panels_by_a_column():
         (FLARES, 3, "by must be a list"),
         (FLARES, np.ones((N, 2)), r"by must have shape \(n,\); got \(731, 2\)"),
         ((1, 0.5), SEASON, "y_true must be a list"),
-        ((np.array(1), np.array(0.5)), SEASON, "y_true must have one value a row"),
+        ((np.array(1), np.array(0.5)), SEASON, "y_true must have one value per row"),
     ],
 )
 def test_panels_of_nothing(rows, by, sentence):

@@ -108,13 +108,13 @@ def test_displays_have_it_too():
 
 
 def test_where_it_has_no_meaning_it_is_refused():
-    with pytest.raises(cb.CalibrantError, match="is about one model; got 2"):
+    with pytest.raises(cb.CalibrantError, match="'both' is for one model; got 2"):
         reliability(FLARES.y_true, {"a": FLARES.y_prob, "b": FLARES.y_prob}, margin="both")
-    with pytest.raises(cb.CalibrantError, match="a diagram of deviations has not"):
+    with pytest.raises(cb.CalibrantError, match="a diagram of deviations does not have"):
         reliability(*FLARES, deviation=True, margin="both")
-    with pytest.raises(cb.CalibrantError, match="a diagram of deviations has not"):
+    with pytest.raises(cb.CalibrantError, match="a diagram of deviations does not have"):
         reliability(cb.local_calibration_error(*FLARES), margin="both")
-    with pytest.raises(cb.CalibrantError, match="how many rows a bin holds"):
+    with pytest.raises(cb.CalibrantError, match="needs the number of rows in each bin"):
         reliability(cb.reliability_curve(*FLARES, method="binned"), margin="both")
     with pytest.raises(cb.CalibrantError, match="margin must be True, False or 'both'; got 'left'"):
         reliability(*FLARES, margin="left")

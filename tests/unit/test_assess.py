@@ -130,7 +130,7 @@ def test_confidence_and_classes():
     assert one.settings.problem == "class 1"
     assert one["ece"].value == nearly(found.classes[1].ece)
     assert one["smooth_ece"].value == nearly(found.classes[1].smooth_ece)
-    with pytest.raises(CalibrantError, match="stands for several problems"):
+    with pytest.raises(CalibrantError, match="must select one binary problem"):
         assess(y, prob, multiclass="classwise")
 
 

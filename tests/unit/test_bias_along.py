@@ -229,9 +229,9 @@ class TestResult:
     ("feature", "options", "sentence"),
     [
         (None, {}, "feature is missing"),
-        ([1, 2], {}, "one value a row; got 2 for 6 rows"),
-        ([1, 2], {"sample_weight": [1] * 6}, "one value a row; got 2 for 6 rows"),
-        ([1, "a"] * 3, {}, "of one kind, which have an order; got int, str"),
+        ([1, 2], {}, "one value per row; got 2 for 6 rows"),
+        ([1, 2], {"sample_weight": [1] * 6}, "one value per row; got 2 for 6 rows"),
+        ([1, "a"] * 3, {}, "of one type, which can be sorted; got int, str"),
         ([1, np.inf] * 3, {}, "feature must be finite; got inf at index 1"),
         ([[1], [2]] * 3, {}, "got list: convert it first"),
         (np.zeros((6, 2)), {}, r"feature must have shape \(n,\)"),
@@ -239,8 +239,8 @@ class TestResult:
         ([1] * 6, {"n_bins": 0}, "n_bins must be a whole number"),
         ([1] * 6, {"n_values": 0}, "n_values must be a whole number"),
         ([1] * 6, {"level": 2}, "level"),
-        ([1] * 6, {"groups": [1]}, "groups must have one cluster label a row"),
-        ([1] * 6, {"multiclass": "classwise"}, "stands for several problems"),
+        ([1] * 6, {"groups": [1]}, "groups must have one cluster label per row"),
+        ([1] * 6, {"multiclass": "classwise"}, "must select one binary problem"),
     ],
 )
 def test_what_is_refused(feature, options, sentence):

@@ -353,7 +353,7 @@ def test_same_seed_same_bytes(method):
         ({"level": 0}, "level must be a positive number"),
         ({"n_resamples": 0}, "n_resamples must be a whole number of at least 39"),
         ({"rng": -1}, "rng must be a whole number"),
-        ({"groups": [1, 2]}, "groups must have one cluster label a row"),
+        ({"groups": [1, 2]}, "groups must have one cluster label per row"),
         ({"groups": [1, 1, 1]}, "groups must hold at least two clusters"),
     ],
 )
@@ -364,14 +364,17 @@ def test_bad_words(options, sentence):
 
 def test_narrow_bandwidths_with_many_scores_in_clusters():
     p = np.linspace(0, 1, 2000)
-    with pytest.raises(CalibrantError, match=r"bandwidth must be at least 0\.001 with groups"):
+    with pytest.raises(
+        CalibrantError,
+        match=r"bandwidth must be at least 0\.001 where groups is given; got 0\.0001",
+    ):
         reliability_curve(np.arange(2000) % 2, p, bandwidth=1e-4, groups=np.arange(2000) // 2)
 
 
 def test_too_many_drawn_curves():
     p = np.linspace(0, 1, 1000)
     y = np.arange(1000) % 2
-    sentence = r"n_resamples must be at most 3\d{4} for a band of curves drawn from so many scores"
+    sentence = r"n_resamples must be at most 3\d{4} for the band of a curve of so many scores"
     with pytest.raises(CalibrantError, match=sentence):
         reliability_curve(y, p, method="isotonic", band="consistency", n_resamples=100_000)
     with pytest.raises(CalibrantError, match="n_bins must leave at most 8192 bins with rows in"):

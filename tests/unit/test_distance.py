@@ -65,7 +65,7 @@ def test_classwise_is_the_mean_over_classes(measure):
 
 @pytest.mark.parametrize("function", [weak_calibration_witness, distance_bounds])
 def test_results_are_about_one_problem(function):
-    with pytest.raises(CalibrantError, match="several problems"):
+    with pytest.raises(CalibrantError, match="one binary problem"):
         function([0, 1, 2], np.eye(3), multiclass="classwise")
 
 

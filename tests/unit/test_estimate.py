@@ -296,14 +296,16 @@ class TestClusters:
 
     def test_refused(self):
         y, p = [0, 1, 1], [0.1, 0.5, 0.8]
-        with pytest.raises(CalibrantError, match="one cluster label a row; got 2 labels for 3"):
+        with pytest.raises(CalibrantError, match="one cluster label per row; got 2 labels for 3"):
             estimate("ece", y, p, groups=[1, 2])
         with pytest.raises(CalibrantError, match="at least two clusters"):
             estimate("ece", y, p, groups=["a", "a", "a"])
-        with pytest.raises(CalibrantError, match="labels of one kind"):
+        with pytest.raises(CalibrantError, match="labels of one type"):
             estimate("ece", y, p, groups=np.array(["a", 2, 1], dtype=object))
         for missing in ([1.0, np.nan, 2.0], np.array(["a", None, "b"], dtype=object)):
-            with pytest.raises(CalibrantError, match="no missing values; the first of 1 is at ind"):
+            with pytest.raises(
+                CalibrantError, match="no missing or masked values; got one at index"
+            ):
                 estimate("ece", y, p, groups=missing)
         with pytest.raises(CalibrantError, match="a sketch does not know"):
             estimate("ece", Sketch().update(y, p), groups=[1, 2, 3])
@@ -350,7 +352,7 @@ class TestRefused:
 
     def test_several_problems(self):
         p = np.full((4, 3), 1 / 3)
-        with pytest.raises(CalibrantError, match="several problems"):
+        with pytest.raises(CalibrantError, match="one binary problem"):
             estimate("ece", [0, 1, 2, 0], p, multiclass="classwise")
 
 

@@ -52,7 +52,7 @@ def test_spiegelhalter_p_values_are_never_zero():
 
 
 def test_spiegelhalter_needs_something_left_to_chance():
-    with pytest.raises(CalibrantError, match="needs a prediction other than 0, 1/2 and 1"):
+    with pytest.raises(CalibrantError, match="must hold a prediction other than 0, 1/2 and 1"):
         spiegelhalter_test([0, 1, 1], [0.0, 0.5, 1.0])
 
 
@@ -147,10 +147,14 @@ def test_slope_far_from_one_is_found():
 @pytest.mark.parametrize(
     ("y", "p", "sentence"),
     [
-        ([0, 1, 1], [0.2, 0.4, 1.0], r"strictly between 0 and 1.*got 1 \(1 row of 0 or 1\)"),
-        ([0, 1, 0], [0.0, 0.4, 0.0], r"strictly between 0 and 1.*got 0 \(2 rows of 0 or 1\)"),
-        ([0, 1, 1], [0.5, 0.5, 0.5], "needs two different predictions; every y_prob is 0.5"),
-        ([0.5, 1.0, 0.0], [0.1, 0.2, 0.3], "needs 0/1 outcomes.*soft labels"),
+        ([0, 1, 1], [0.2, 0.4, 1.0], r"strictly between 0 and 1.*got 1.0: use"),
+        ([0, 1, 0], [0.0, 0.4, 0.0], r"strictly between 0 and 1.*got 0.0 \(2 such values\): use"),
+        (
+            [0, 1, 1],
+            [0.5, 0.5, 0.5],
+            "y_prob must have two different values.*; got 0.5 in every row",
+        ),
+        ([0.5, 1.0, 0.0], [0.1, 0.2, 0.3], "y_true must be 0 or 1 for a test.*soft labels"),
     ],
 )
 def test_slope_refuses(y, p, sentence):
@@ -214,7 +218,7 @@ def test_neighbouring_predictions_count_as_one_beside_distant_ones():
 
 
 def test_spiegelhalter_refuses_soft_labels():
-    with pytest.raises(CalibrantError, match=r"needs 0/1 outcomes.*soft labels"):
+    with pytest.raises(CalibrantError, match=r"y_true must be 0 or 1 for a test.*soft labels"):
         spiegelhalter_test([0.5, 1.0], [0.1, 0.2])
 
 

@@ -101,48 +101,56 @@ BAD = {
     "out of range": (
         Y,
         [0.1, 1.2, 0.6, 1.3, 0.75],
-        r"y_prob must lie in \[0, 1\]; got 1.2 at index 1 \(2 values out of range\): only",
+        r"y_prob must lie in \[0, 1\]; got 1.2 at index 1 \(2 such values\): only",
     ),
-    "one out of range": (Y, [0.1, 120.0, 0.6, 0.4, 0.75], r"120.0 at index 1 \(1 value out"),
+    "one out of range": (Y, [0.1, 120.0, 0.6, 0.4, 0.75], r"120.0 at index 1: only"),
     "percentages": (Y, P * 100, "percentages\\? divide by 100"),
     "logits": (Y, [-2.0, 3.0, 1.0, -1.0, 0.5], "-2.0 at index 0 .* logits or scores"),
     "float32 rounding": (
         Y,
         np.array([0.1, 1.0000001, 0.6, 0.4, 0.75], dtype=np.float32),
-        "looks like rounding: numpy.clip",
+        "clip them",
     ),
-    "nan": (Y, [0.1, np.nan, 0.6, np.nan, 0.75], r"must be finite; got nan at index 1 \(2 values"),
+    "nan": (
+        Y,
+        [0.1, np.nan, 0.6, np.nan, 0.75],
+        r"must be finite; got nan at index 1 \(2 such values",
+    ),
     "infinite": (Y, [0.1, np.inf, 0.6, 0.4, 0.75], "must be finite; got inf at index 1"),
     "nan outcome": ([0, np.nan, 1, 0, 1], P, "y_true must be finite; got nan at index 1"),
     "empty": ([], [], "y_true must have at least one row"),
     "a single number": (1, [0.5], "y_true must be a list"),
-    "lengths": (Y[:4], P, "same number of rows; got 4 and 5"),
-    "swapped": (P, Y, r"look swapped: .* the order is \(y_true, y_prob\)"),
+    "lengths": (Y[:4], P, "y_prob must have as many rows as y_true; got 5 and 4"),
+    "swapped": (P, Y, r"y_true and y_prob look swapped, .*: exchange them"),
     "text labels": (
         ["no", "yes", "yes", "no", "yes"],
         P,
-        "say which one y_prob speaks of, pos_label='no' or pos_label='yes'$",
+        "got the labels 'no' and 'yes': name the positive one with pos_label$",
     ),
-    "text digits": (["0", "1", "1", "0", "1"], P, "pos_label='1'"),
-    "one text label": (["yes"] * 5, P, "every row is 'yes': name the positive label"),
+    "text digits": (
+        ["0", "1", "1", "0", "1"],
+        P,
+        "labels '0' and '1': name the positive one with pos_label",
+    ),
+    "one text label": (["yes"] * 5, P, "got 'yes' in every row: name the positive one"),
     "text classes": (
         list("abcab"),
         P,
-        "3 labels such as 'a': give y_prob one column a class with labels$",
+        "3 labels such as 'c': several classes need one column of probabilities per class$",
     ),
-    "minus one": ([-1, 1, 1, -1, 1], P, "labels -1 and 1: say which one .* pos_label=1"),
-    "one and two": ([1, 2, 2, 1, 2], P, "labels 1 and 2: say which one"),
-    "many classes": ([0, 1, 2, 3, 4], P, "5 labels such as 4: give y_prob of shape"),
+    "minus one": ([-1, 1, 1, -1, 1], P, "labels -1 and 1: name the positive one with pos_label"),
+    "one and two": ([1, 2, 2, 1, 2], P, "labels 1 and 2: name the positive one"),
+    "many classes": ([0, 1, 2, 3, 4], P, "5 labels such as 4: several classes need one column"),
     "soft out of range": ([0.5, 1.5, 0.2, 0.1, 0.3], P, r"y_true must lie in \[0, 1\]; got 1.5"),
     "missing": ([0, None, 1, 0, 1], P, "y_true must be finite; got nan at index 1"),
     "words": (Y, ["a", "b", "c", "d", "e"], "y_prob must hold numbers; got 'a' at index 0"),
     "objects": (Y, [0.1, object(), 0.6, 0.4, 0.75], "must hold numbers; got <object"),
     "complex": (Y, P + 0j, "y_prob must hold numbers"),
-    "ragged": (Y, [[0.1], [0.2, 0.3]], "rows differ in length"),
+    "ragged": (Y, [[0.1], [0.2, 0.3]], "rows of different lengths"),
     "a dict": ({"y": 1}, P, "y_true must be a list, an array, a tensor or a dataframe column"),
     "three dimensions": (Y, np.zeros((5, 1, 1)), r"y_prob must have shape \(n,\); got \(5, 1, 1\)"),
     "wide outcomes": (np.zeros((5, 3)), P, r"y_true must have shape \(n,\)"),
-    "masked": (Y, np.ma.masked_less(P, 0.2), "no masked values; it has 1"),
+    "masked": (Y, np.ma.masked_less(P, 0.2), "masked values; got one at index 0"),
 }
 
 
@@ -161,9 +169,12 @@ def test_bad_input_gets_one_sentence(case):
         ([1, -1, 1, 1, 1], "must not be negative; got -1 at index 1"),
         ([1, np.nan, 1, 1, 1], "must be finite"),
         ([0] * 5, "must not be zero everywhere"),
-        ([1, 1], r"must have shape \(5,\), one weight a row; got \(2,\)"),
-        ([1e308] * 5, r"must be 0 or from 1e-100 to 1e\+100; got 1e\+308 at index 0 \(5 values"),
-        ([1, 1, 0, 1e-300, 1], r"got 1e-300 at index 3 \(1 value out of range\): rescale"),
+        ([1, 1], r"one weight per row, shape \(5,\); got \(2,\)"),
+        (
+            [1e308] * 5,
+            r"must be 0 or from 1e-100 to 1e\+100; got 1e\+308 at index 0 \(5 such values",
+        ),
+        ([1, 1, 0, 1e-300, 1], r"got 1e-300 at index 3: rescale"),
         (["a"] * 5, "must hold numbers"),
     ],
 )
@@ -174,22 +185,24 @@ def test_bad_weights(weight, sentence):
 
 def test_missing_values_in_columns():
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(cb.CalibrantError, match="first of 1 is at index 2"):
+    with pytest.raises(cb.CalibrantError, match="missing or masked values; got one at index 2"):
         cb.ece(Y, pandas.Series([0.1, 0.9, None, 0.4, 0.75]))
     polars = pytest.importorskip("polars")
-    with pytest.raises(cb.CalibrantError, match="first of 2 is at index 0"):
+    with pytest.raises(cb.CalibrantError, match=r"got one at index 0 \(2 such values\)"):
         cb.ece(polars.Series([None, 1, None, 0, 1]), P)
     with pytest.raises(cb.CalibrantError, match="lazy frame"):
         cb.ece(Y, polars.LazyFrame({"p": P}))
 
 
 def test_more_labels_than_a_positive_one_can_part():
-    with pytest.raises(cb.CalibrantError, match="the others are 'b', 'c': give y_prob one column"):
+    with pytest.raises(cb.CalibrantError, match="got 3 \\('a', 'b', 'c'\\): several classes need"):
         cb.ece(list("abcab"), P, pos_label="a")
 
 
 def test_a_wrong_positive_label():
-    with pytest.raises(cb.CalibrantError, match="two labels, one of them pos_label='ja'"):
+    with pytest.raises(
+        cb.CalibrantError, match="one of the labels in y_true \\('no', 'yes'\\); got 'ja'"
+    ):
         cb.ece(["no", "yes", "yes", "no", "yes"], P, pos_label="ja")
 
 
@@ -207,12 +220,12 @@ def test_a_wrong_positive_label():
         ({"assignment": "soft"}, "assignment must be one of"),
         ({"weighting": "count"}, "weighting must be one of"),
         ({"closed": "both"}, "closed must be one of"),
-        ({"debias": True, "norm": "max"}, "debias knows norm 'l1' and 'l2'"),
-        ({"debias": True, "weighting": "width"}, "debias knows"),
-        ({"debias": True, "assignment": "convex"}, "debias knows"),
-        ({"debias": True}, "5 of 5 filled bins hold one: use fewer bins"),
+        ({"debias": True, "norm": "max"}, "debias needs norm 'l1' or 'l2'"),
+        ({"debias": True, "weighting": "width"}, "debias needs"),
+        ({"debias": True, "assignment": "convex"}, "debias needs"),
+        ({"debias": True}, "got one row in 5 of 5 bins: use fewer bins"),
         ({"debias": True, "n_bins": 1, "sample_weight": [1, 2, 1, 1, 1]}, "got weighted rows"),
-        ({"multiclass": "classwise"}, r"needs y_prob of shape \(n, classes\); got \(5,\)"),
+        ({"multiclass": "classwise"}, r"needs one column of probabilities per class; got"),
     ],
 )
 def test_bad_options(options, sentence):

@@ -136,24 +136,29 @@ def test_zero_weights_leave_rows_out():
 @pytest.mark.parametrize(
     ("y", "p", "options", "sentence"),
     [
-        (Y, P * 1.2, {}, "each row of y_prob must sum to 1|must lie in"),
+        (Y, P * 1.2, {}, "y_prob must lie in|y_prob must have rows"),
         (
             Y,
             P / 2,
             {},
-            r"each row of y_prob must sum to 1; row 0 sums to 0.5 \(400 of 400 rows do not\)",
+            r"y_prob must have rows that sum to 1; got a sum of 0.5 at index 0 \(400 such values\)",
         ),
-        (Y + 1, P, {}, "class numbers 0 to 4; got 5 at index"),
-        (Y + 0.5, P, {}, "class numbers 0 to 4"),
-        (Y.astype(str), P, {}, "name the 5 columns of y_prob in order with labels="),
+        (Y + 1, P, {}, "class numbers from 0 to 4; got 5 at index"),
+        (Y + 0.5, P, {}, "class numbers from 0 to 4"),
+        (Y.astype(str), P, {}, "5 columns of y_prob have no names; .*: name the columns"),
         (Y, P, {"labels": [0, 1, 2]}, "labels must name the 5 columns of y_prob, each once"),
         (Y, P, {"labels": [0, 1, 2, 3, 3]}, "each once"),
-        (Y, P, {"labels": [1, 2, 3, 4, 5]}, "got 0 at index .* not among \\[1, 2, 3, 4, 5\\]"),
-        (Y, P, {"multiclass": "cat"}, "'confidence', 'classwise', 'top_label' or a class label"),
-        (Y, P, {"multiclass": 5}, "or a class label \\(0, 1, 2, 3, 4\\); got 5"),
-        (Y, P, {"pos_label": 1}, "pos_label is for binary problems; y_prob has 5 columns"),
-        (np.eye(4)[Y % 4], P, {}, "soft y_true must have the columns of y_prob; got 4 and 5"),
-        (Y[:5], P, {}, "same number of rows; got 5 and 400"),
+        (
+            Y,
+            P,
+            {"labels": [1, 2, 3, 4, 5]},
+            "must hold the class labels 1, 2, 3, 4, 5; got 0 at index",
+        ),
+        (Y, P, {"multiclass": "cat"}, "or a reduction such as 'confidence'; got"),
+        (Y, P, {"multiclass": 5}, "must be a class label \\(0, 1, 2, 3, 4\\) or .*; got 5"),
+        (Y, P, {"pos_label": 1}, "pos_label is for binary problems; got 1 and 5 classes"),
+        (np.eye(4)[Y % 4], P, {}, "y_true must have one column per column of y_prob; got 4 and 5"),
+        (Y[:5], P, {}, "y_prob must have as many rows as y_true; got 400 and 5"),
         (Y, np.where(P == P[7, 3], 2.0, P), {}, "got 2.0 at row 7, column 3"),
     ],
 )
@@ -164,14 +169,14 @@ def test_bad_class_input(y, p, options, sentence):
 
 @pytest.mark.parametrize("reduction", ["classwise", "top_label"])
 def test_tables_take_one_problem(reduction):
-    with pytest.raises(cb.CalibrantError, match="stands for several problems"):
+    with pytest.raises(cb.CalibrantError, match="must select one binary problem"):
         cb.bin_table(Y, P, multiclass=reduction)
 
 
 @pytest.mark.parametrize(
     ("soft", "sentence"),
     [
-        (np.full((N, C), 0.3), "each row of y_true must sum to 1"),
+        (np.full((N, C), 0.3), "y_true must have rows that sum to 1"),
         (np.eye(C)[Y] * 2, r"y_true must lie in \[0, 1\]"),
     ],
 )

@@ -2,6 +2,7 @@
 
 import inspect
 import math
+import pickle
 from fractions import Fraction
 
 import numpy as np
@@ -51,8 +52,13 @@ def outcome(name, **given):
     try:
         call(name, **given)
     except cb.CalibrantError as problem:
-        return str(problem)
-    return ""
+        said = str(problem)
+        sent = pickle.dumps(problem)
+    else:
+        return ""
+    # Whatever was given, an error can be sent to another process.
+    assert str(pickle.loads(sent)) == said
+    return said
 
 
 # Any argument of any function.

@@ -95,5 +95,5 @@ def test_decomposition_refuses_other_scores():
 
 
 def test_scores_of_one_column_take_no_reduction():
-    with pytest.raises(cb.CalibrantError, match="needs y_prob of shape"):
+    with pytest.raises(cb.CalibrantError, match="needs one column of probabilities per class"):
         cb.brier_score(Y, P, multiclass="confidence")

@@ -103,9 +103,15 @@ def test_multiclass_reductions():
         (lambda y, p: cb.density_ece(y, p, bounds=(1, 0)), "bounds must increase within"),
         (lambda y, p: cb.logit_smoothed_ece(y, p, sigma=0), "sigma must be a positive number"),
         (lambda y, p: cb.logit_smoothed_ece(y, p, noise="t"), "noise must be one of"),
-        (lambda y, p: cb.logit_smoothed_ece(y, p, logits=p), "give one of the two"),
+        (
+            lambda y, p: cb.logit_smoothed_ece(y, p, logits=p),
+            "must be left out where y_prob is given",
+        ),
         (lambda y, p: cb.logit_smoothed_ece(y, logits=[0.0, np.nan, 1.0]), "nan at index 1"),
-        (lambda y, p: cb.logit_smoothed_ece(y, logits=[0.0]), "same number of rows"),
+        (
+            lambda y, p: cb.logit_smoothed_ece(y, logits=[0.0]),
+            "logits must have as many rows as y_true",
+        ),
         (lambda y, p: cb.logit_smoothed_ece(y, logits=[[0.0]] * 3), r"must have shape \(n,\)"),
         (lambda y, p: cb.reliability_curve(y, p, method="loess"), "method must be one of"),
         (lambda y, p: cb.reliability_curve(y, p, bandwidth=0.0), "bandwidth must be a positive"),
@@ -193,7 +199,7 @@ def test_local_calibration_error_is_the_curve_less_the_score():
 
 def test_curves_take_one_problem():
     p = np.full((3, 3), 1 / 3)
-    with pytest.raises(cb.CalibrantError, match="stands for several problems"):
+    with pytest.raises(cb.CalibrantError, match="must select one binary problem"):
         cb.reliability_curve([0, 1, 2], p, multiclass="classwise")
 
 
@@ -235,7 +241,7 @@ def test_areas_and_densities_of_curves():
     assert isotonic.area == pytest.approx(expected)
     local = cb.local_calibration_error(y, p, bandwidth=0.1)
     assert local.area == pytest.approx(cb.density_ece(y, p, bandwidth=0.1))
-    with pytest.raises(cb.CalibrantError, match="bandwidth has no say"):
+    with pytest.raises(cb.CalibrantError, match="bandwidth is ignored by method='binned'"):
         cb.reliability_curve(y, p, method="binned", bandwidth=0.1)
 
 

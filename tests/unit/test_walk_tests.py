@@ -144,7 +144,7 @@ def test_the_global_state_is_left_alone():
         ({"n_resamples": True}, "n_resamples must be a whole number of at least 39; got True"),
         ({"rng": -1}, "rng must be a whole number of at least 0 or a numpy Generator; got -1"),
         ({"rng": None}, "rng must be a whole number of at least 0 or a numpy Generator; got None"),
-        ({"multiclass": "classwise"}, "several problems"),
+        ({"multiclass": "classwise"}, "one binary problem"),
     ],
 )
 def test_options_refused(keywords, sentence):
@@ -158,20 +158,24 @@ def test_options_refused(keywords, sentence):
 )
 def test_soft_labels_refused(method, keywords):
     test = subpopulation_test if keywords else cumulative_test
-    with pytest.raises(CalibrantError, match="needs 0/1 outcomes, whose noise is known"):
+    with pytest.raises(
+        CalibrantError, match=r"must be 0 or 1 for a test of .*noise of soft labels is unknown"
+    ):
         test([0.5, 1.0], [0.5, 0.5], method=method, **keywords)
 
 
 def test_predictions_of_zero_and_one_alone_refused():
-    with pytest.raises(CalibrantError, match="calibration needs a prediction strictly between"):
+    with pytest.raises(
+        CalibrantError, match="a prediction strictly between 0 and 1 for a test of calibration"
+    ):
         cumulative_test([0, 1], [0.0, 1.0])
 
 
 @pytest.mark.parametrize(
     ("y", "p", "sentence"),
     [
-        ([0, 1, 1], [0.0, 0.0, 1.0], "y_true is 1 in a row whose y_prob is 0"),
-        ([0, 1, 0], [0.0, 1.0, 1.0], "y_true is 0 in a row whose y_prob is 1"),
+        ([0, 1, 1], [0.0, 0.0, 1.0], "one of 0 has the outcome 1"),
+        ([0, 1, 0], [0.0, 1.0, 1.0], "one of 1 has the outcome 0"),
     ],
 )
 @pytest.mark.parametrize("method", ["asymptotic", "monte_carlo"])

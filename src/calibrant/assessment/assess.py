@@ -128,8 +128,10 @@ def assess(
     generator = read_generator(rng)
     if n_bins > _MOST_BINS:
         raise CalibrantError(
-            f"n_bins must be at most {_MOST_BINS} for an assessment, which shows them all; got "
-            f"{n_bins}: estimate('ece', ...) takes more"
+            "must be at most {maximum} for an assessment, which shows them all",
+            argument="n_bins",
+            value=n_bins,
+            maximum=_MOST_BINS,
         )
     check_is_one(multiclass)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)

@@ -32,8 +32,11 @@ def read_groups(groups: Any, sample_weight: Any, n_rows: int) -> Iterator[tuple[
         labels, missing = labels[carries], missing[carries]
     if len(labels) != n_rows:
         raise CalibrantError(
-            f"groups must have one label a row; got {len(labels)} labels for {n_rows} rows that "
-            "carry weight"
+            "must have one label per row",
+            argument="groups",
+            value=len(labels),
+            found="{value} labels for {n_rows} rows with positive weight",
+            n_rows=n_rows,
         )
     names, code = _codes(labels, missing)
     order = np.argsort(code, kind="stable")
@@ -92,9 +95,7 @@ def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_]) -> tuple[list[Any],
 def _number(label: Any, found: dict[Any, int]) -> int:
     label = label.item() if isinstance(label, np.generic) else label
     if not isinstance(label, Hashable):
-        raise CalibrantError(
-            f"groups must hold labels; got {label!r:.40}, a {type(label).__name__}"
-        )
+        raise CalibrantError("must hold hashable labels", argument="groups", value=label)
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return found.setdefault(label, len(found))

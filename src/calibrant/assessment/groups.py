@@ -14,7 +14,7 @@ from calibrant import checks
 from calibrant.assessment.group_labels import read_groups
 from calibrant.assessment.group_result import GroupRow, GroupTable
 from calibrant.assessment.notes import Certain, effective_rows
-from calibrant.errors import CalibrantError, SketchError
+from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals.measured import Question
@@ -216,14 +216,17 @@ def _note(problem: Problem, walk: Walk) -> str:
 def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[Any, Problem]]:
     """Yield the rows of each group as a problem of its own."""
     if not isinstance(whole, Sample):
-        raise SketchError("by_group takes a dictionary of sketches, one a group")
+        raise SketchError("by_group takes a dictionary of sketches, one per group")
     if groups is None:
-        raise CalibrantError("groups is missing: give (y_true, y_prob, groups), a label a row")
+        raise CalibrantError("is missing", argument="groups", hint="give one label per row")
     parts = list(read_groups(groups, sample_weight, whole.n))
     if len(parts) > _MOST_GROUPS:
         raise CalibrantError(
-            f"groups must hold at most {_MOST_GROUPS} labels; got {len(parts)}: join rare ones, or "
-            "give a part of them at a time"
+            "must hold at most {maximum} labels",
+            argument="groups",
+            value=len(parts),
+            hint="join rare ones, or give a part of them at a time",
+            maximum=_MOST_GROUPS,
         )
     for group, rows in parts:
         w = None if whole.w is None else whole.w[rows]
@@ -234,21 +237,28 @@ def _read_sketches(sketches: Any, *given: Any) -> Iterator[tuple[Any, Problem]]:
     """Yield the problem of each sketch."""
     if isinstance(sketches, Sketch):
         raise SketchError(
-            "a sketch does not know which rows belong to which group: give a dictionary of "
-            "sketches, one a group, as sketch(source, by=...) makes"
+            "a sketch does not know which rows belong to which group",
+            hint="give a dictionary of sketches, one per group, as made by sketch(..., by=...)",
         )
     names = ("y_prob", "groups", "sample_weight", "multiclass", "labels", "pos_label")
     for name, value in zip(names, given, strict=True):
         if value is not None:
-            raise CalibrantError(f"sketches stand for all rows and weights: leave out {name}")
+            raise CalibrantError(
+                "must be left out: sketches represent all rows and weights", argument=name
+            )
     if not sketches:
         raise CalibrantError("by_group needs at least one group; the dictionary is empty")
     for group, sketch in sketches.items():
         if not isinstance(sketch, Sketch):
             raise CalibrantError(
-                f"each group must have a sketch; got {type(sketch).__name__} for {group!r}: for "
-                "rows give (y_true, y_prob, groups)"
+                "each group must have a sketch",
+                value=type(sketch),
+                found="{value} for {name}",
+                hint="for rows give ({y_true}, {y_prob}, {groups})",
+                name=shown(group),
             )
         if sketch.n == 0:
-            raise SketchError(f"the sketch of group {group!r} is empty: leave it out")
+            raise SketchError(
+                "the sketch of group {name} is empty", hint="leave it out", name=shown(group)
+            )
         yield group, problem_of(sketch)

@@ -25,8 +25,7 @@ from inspect import cleandoc
 from typing import TYPE_CHECKING, Any
 
 from calibrant.cli import exit_codes
-from calibrant.cli.messages import OutputClosedError, discard_output, say
-from calibrant.cli.wording import reworded
+from calibrant.cli.messages import OutputClosedError, discard_output, say, spoken
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -144,7 +143,7 @@ def _was_interrupted(problem: BaseException | None) -> bool:
 def _sentence(problem: BaseException) -> str | None:
     """Return what is wrong with the input, or None where it is not to blame."""
     if isinstance(problem, CalibrantError):
-        return " ".join(reworded(str(problem)).split())
+        return " ".join(spoken(problem).split())
     if isinstance(problem, OSError):
         place = f"{problem.filename}: " if problem.filename else ""
         return f"{place}{problem.strerror or problem}"

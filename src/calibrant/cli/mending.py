@@ -17,7 +17,6 @@ from calibrant.cli.columns import expanded
 from calibrant.cli.files import is_sketch, local_files
 from calibrant.cli.request import Request
 from calibrant.cli.rows import Reading
-from calibrant.cli.wording import plainly
 from calibrant.errors import CalibrantError
 from calibrant.files import draft_of
 from calibrant.recalibration import Calibrator, ProbabilityMap
@@ -54,11 +53,10 @@ def mend(request: Request, calibrator: Calibrator | ProbabilityMap, out: Path) -
                 if name in table.columns:
                     raise CalibrantError(f"there is a column {name!r} already")
         columns = Columns(probs[0], probs)
-        with plainly(columns):
-            rows = Reading(columns, True, request.on_invalid, None).rows(reader, paths)
-            assert rows is not None  # there is no limit
-            given = [rows.columns[prob] for prob in probs]
-            mended = calibrator.predict(np.column_stack(given) if len(given) > 1 else given[0])
+        rows = Reading(columns, True, request.on_invalid, None).rows(reader, paths)
+        assert rows is not None  # there is no limit
+        given = [rows.columns[prob] for prob in probs]
+        mended = calibrator.predict(np.column_stack(given) if len(given) > 1 else given[0])
         values = np.full((len(rows.kept), len(probs)), np.nan)
         values[rows.kept] = mended.reshape(-1, len(probs))
         beside = _beside(reader.connection, table, dict(zip(made, values.T, strict=True)))

@@ -1,4 +1,8 @@
-"""Messages: results go to standard output, everything else is said on standard error."""
+"""Messages: results go to standard output, everything else is said on standard error.
+
+Errors of the library name arguments. Whoever gave files and options reads of columns and options
+instead, and of rows counted from 1.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +12,44 @@ import os
 import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, Position
+
+if TYPE_CHECKING:
+    from calibrant.sources.columns import Columns
+
+# What arguments of the library are called here.
+_NAMES = {
+    "source": "FILE",
+    "y_true": "--label",
+    "y_prob": "--prob",
+    "y_probs": "--prob",
+    "sample_weight": "--weight",
+    "groups": "--by",
+    "feature": "--along",
+    "prob": "--prob",
+    "by": "--by",
+    "pos_label": "--pos-label",
+    "multiclass": "--multiclass",
+    "on_invalid": "--on-invalid",
+    "n_bins": "--bins",
+    "n_resamples": "--resamples",
+    "n_cells": "--cells",
+    "level": "--level",
+    "cv": "--folds",
+    "score": "--score",
+    "measure": "--measure",
+    "method": "--method",
+}
+# What to do where there is an option for it, by argument and rule.
+_ONE_PROB_PER_CLASS = "give one {prob} per class"
+_HINTS = {
+    ("label", "must hold numbers"): "name the positive outcome with {pos_label}",
+    ("y_true", "must be 0 or 1 (or soft) for one column of probabilities"): _ONE_PROB_PER_CLASS,
+    ("y_true", "must have two labels where pos_label is given"): _ONE_PROB_PER_CLASS,
+    ("multiclass", "needs one column of probabilities per class"): _ONE_PROB_PER_CLASS,
+}
 
 
 class OutputClosedError(Exception):
@@ -21,6 +60,45 @@ def say(sentence: str) -> None:
     """Say a sentence to the person at the terminal, whatever else is being written."""
     if sys.stderr is not None:  # it is None where it was closed
         print(f"calibrant: {sentence}", file=sys.stderr)  # noqa: T201
+
+
+def spoken(problem: CalibrantError, columns: Columns | None = None, whole: str = "") -> str:
+    """Return an error of the library in words of columns and options.
+
+    `whole` tells of what rows are counted, where no file is named.
+    """
+
+    def in_row(position: Position) -> str:
+        if isinstance(position, tuple):
+            return f"in row {position[0] + 1}, column {position[1] + 1}{whole}"
+        return f"in row {position + 1}{whole}"
+
+    hint = _HINTS.get((problem.argument or "", problem.rule))
+    return problem.sentence(_NAMES | _columns(columns), in_row, hint)
+
+
+def _columns(columns: Columns | None) -> dict[str, str]:
+    if columns is None:
+        return {}
+    roles = {
+        "y_true": ("label", columns.label),
+        "y_prob": ("prob", columns.probs[0]),
+        "sample_weight": ("weight", columns.weight),
+        "groups": ("by", columns.by),
+        "feature": ("along", columns.along),
+    }
+    names = {argument: f"{role} column {name!r}" for argument, (role, name) in roles.items()}
+    return names | ({"y_prob": "the prob columns"} if len(columns.probs) > 1 else {})
+
+
+@contextmanager
+def in_columns(columns: Columns | None, whole: str = "") -> Iterator[None]:
+    """Name columns and options in the errors that are raised inside."""
+    try:
+        yield
+    except CalibrantError as problem:
+        source, problem.source = problem.source, None
+        raise type(problem)(spoken(problem, columns, whole), source=source) from problem
 
 
 def is_terminal(stream: TextIO | None) -> bool:

@@ -119,9 +119,8 @@ class Reading:
             broken = broken_in_memory(rule, numbers) & ~wrong
             if broken.any():
                 row = most_telling(numbers, broken)
-                place = f"at index {row} of {path.name}"
-                largest = float(numbers[broken].max())
-                example = Example(values[row : row + 1].tolist()[0], place, largest)
+                value, largest = values[row : row + 1].tolist()[0], float(numbers[broken].max())
+                example = Example(value, row, path.name, largest)
                 faults.add(code, int(broken.sum()), example)
             wrong |= broken
         return ~wrong
@@ -201,10 +200,9 @@ def _numbers(values: AnyArray) -> AnyArray:
 
 
 def _joined(parts: Sequence[Columned], columns: Columns) -> Columned:
-    _check_alike(parts, f"label column {columns.label!r} must hold text or numbers", columns.label)
+    _check_alike(parts, "label", columns.label)
     if columns.along is not None:
-        rule = f"along column {columns.along!r} must hold text, numbers or dates"
-        _check_alike(parts, rule, columns.along)
+        _check_alike(parts, "along", columns.along)
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
@@ -227,7 +225,7 @@ def _groups(parts: Sequence[AnyArray], forms: Sequence[GroupForm]) -> list[Any]:
     return [same[key] for part in found for key in part]
 
 
-def _check_alike(parts: Sequence[Columned], rule: str, name: str) -> None:
+def _check_alike(parts: Sequence[Columned], role: str, name: str) -> None:
     kinds = {part[name].dtype.kind for part in parts}
     if len(kinds) > 1 and kinds & {"O", "M"}:
-        raise CalibrantError(f"{rule} in all files alike")
+        raise CalibrantError(f"{role} column {name!r} must hold the same type in all files")

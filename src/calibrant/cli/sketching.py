@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.messages import say, write_bytes, write_json
+from calibrant.cli.messages import in_columns, say, write_bytes, write_json
 from calibrant.cli.outputs import HOLE, check_out, path_of_each
 from calibrant.cli.request import Request, Wanted
-from calibrant.cli.wording import plainly
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -72,7 +71,7 @@ def sketch(
             raise CalibrantError("a sketch is no table: sketches are put together by merge")
         columns = columns_of(reader, paths, request)
         _check(out, files, several=by is not None or columns.is_multiclass)
-        with plainly(columns):
+        with in_columns(columns):
             made = sketched(reader, paths, columns, request, cells)
     _save(made if isinstance(made, dict) else {None: made}, out, files, json=json)
 
@@ -93,7 +92,11 @@ def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None
     with local_files(Request(tuple(files))) as paths:
         for path in paths:
             if not is_sketch(path):
-                raise CalibrantError(f"{path} is not called *.sketch: make one of it with sketch")
+                raise CalibrantError(
+                    "the file is not called *.sketch",
+                    hint="make one of it with calibrant sketch",
+                    source=str(path),
+                )
         _save({None: merged(paths)}, out, files, json=json)
 
 

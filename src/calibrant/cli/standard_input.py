@@ -5,7 +5,6 @@ Its format is told by its first bytes, unless an option names it.
 
 from __future__ import annotations
 
-import os
 import shutil
 import sys
 import tempfile
@@ -47,11 +46,14 @@ def spooled(form: str | None) -> Iterator[Path]:
                 shutil.copyfileobj(sys.stdin.buffer, file)
         if draft.stat().st_size == 0:
             raise CalibrantError("standard input is empty")
+        path = draft.rename(draft.with_name(STEM + _ending(draft, form)))
         try:
-            yield draft.rename(draft.with_name(STEM + _ending(draft, form)))
+            yield path
         except CalibrantError as problem:
             # Where it was kept in the meantime is nobody's business.
-            raise CalibrantError(str(problem).replace(f"{folder}{os.sep}", "")) from problem
+            if problem.source == str(path):
+                problem.source = path.name
+            raise
 
 
 def _ending(path: Path, form: str | None) -> str:

@@ -19,13 +19,12 @@ import numpy as np
 
 from calibrant.cli.columns import class_names
 from calibrant.cli.files import columns_of, is_sketch, local_files
-from calibrant.cli.messages import say
+from calibrant.cli.messages import in_columns, say
 from calibrant.cli.outcomes import as_text, label_named
 from calibrant.cli.request import Request
 from calibrant.cli.rows import Reading, Rows
 from calibrant.cli.shards import merged, sketched
 from calibrant.cli.terminal import waiting
-from calibrant.cli.wording import plainly
 from calibrant.errors import CalibrantError
 from calibrant.sources.columns import Columns
 from calibrant.sources.files import Reader, connected
@@ -63,7 +62,7 @@ class Data:
 
     def ask(self, question: Callable[..., Answer], **options: Any) -> Answer:
         """Return the answer to a question, or an error in words of columns and options."""
-        with plainly(self.columns, " of all files" if self.is_joined else ""):
+        with in_columns(self.columns, " of all files" if self.is_joined else ""):
             return question(*self.pair, **self.about, **options)
 
 
@@ -120,7 +119,7 @@ class Table:
         """Return the rows, unless there are very many and a sketch will do."""
         any_label = self.request.pos_label is not None or self.columns.is_multiclass
         limit = None if self.columns.is_multiclass or self.needs_rows else MOST_ROWS
-        with plainly(self.columns), waiting("reading"):
+        with waiting("reading"):
             rows = Reading(self.columns, any_label, self.request.on_invalid, limit).rows(
                 self.reader, self.paths
             )
@@ -131,7 +130,7 @@ class Table:
         return rows
 
     def _sketch(self, columns: Columns) -> Data:
-        with plainly(columns):
+        with in_columns(columns):
             made = sketched(self.reader, self.paths, columns, self.request)
         return Data((made,), {}, columns=columns)
 

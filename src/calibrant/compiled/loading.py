@@ -28,7 +28,7 @@ def load_compiled() -> None:
     """
     if find_spec("numba") is None:
         raise MissingDependencyError(
-            "load_compiled needs numba: install it with pip install 'calibrant[fast]'"
+            "load_compiled needs numba", hint="pip install 'calibrant[fast]'"
         )
     from calibrant.compiled import zeros
 

@@ -143,12 +143,16 @@ def bias_along(
 def _aligned(feature: Any, sample: Sample, sample_weight: Any) -> Feature:
     """Return the feature of the rows that carry weight."""
     if feature is None:
-        raise CalibrantError("feature is missing: give (y_true, y_prob, feature), a value a row")
+        raise CalibrantError("is missing", argument="feature", hint="give one value per row")
     known = read_feature(feature)
     n_rows = sample.n if sample_weight is None else len(as_array(sample_weight, "sample_weight"))
     if len(known) != n_rows:
         raise CalibrantError(
-            f"feature must have one value a row; got {len(known)} for {n_rows} rows"
+            "must have one value per row",
+            argument="feature",
+            value=len(known),
+            found="{value} for {n_rows} rows",
+            n_rows=n_rows,
         )
     w = read_weights(sample_weight, n_rows)
     return known if w is None else known.rows(w > 0)

@@ -88,8 +88,10 @@ class Band:
         most = _MOST_DRAWN // n_points
         if self.n_resamples > most:
             raise CalibrantError(
-                f"n_resamples must be at most {most} for a band of curves drawn from so many "
-                f"scores; got {self.n_resamples}"
+                "must be at most {maximum} for the band of a curve of so many scores",
+                argument="n_resamples",
+                value=self.n_resamples,
+                maximum=most,
             )
 
     def widened(self, tail: FloatArray) -> FloatArray:
@@ -114,7 +116,7 @@ def read_band(
     if groups is not None:
         if not problem.is_exact:
             raise CalibrantError(
-                "groups needs rows: a sketch does not know which rows belong together"
+                "needs rows: a sketch does not know which rows belong together", argument="groups"
             )
         clusters = Clusters.read(groups, sample_weight, problem.n, generator)
     if kind is None:
@@ -127,8 +129,11 @@ def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> L
     binned = BinCells.of(problem, bins)
     if band.clusters is not None and binned.n_cells > _MOST_CLUSTER_CELLS:
         raise CalibrantError(
-            f"n_bins must leave at most {_MOST_CLUSTER_CELLS} bins with rows in them with groups; "
-            f"got {binned.n_bins}: give fewer bins"
+            "must leave at most {maximum} bins with rows in them where {groups} is given",
+            argument="n_bins",
+            value=binned.n_bins,
+            hint="use fewer bins",
+            maximum=_MOST_CLUSTER_CELLS,
         )
     cells = Cells.gather(problem, binned.cell_of, binned.n_cells)
     filled = cells.weight.reshape(-1, binned.per_bin).any(axis=1)

@@ -170,5 +170,10 @@ def _objects(values: Sequence[Any]) -> AnyArray:
 
 def _strange(what: object) -> CalibrantError:
     return CalibrantError(
-        f"feature must hold numbers, dates, names or truth values; got {what}: convert it first"
+        "must hold numbers, dates, names or truth values",
+        argument="feature",
+        value=str(what),
+        found="{what}",
+        hint="convert it first",
+        what=what,
     )

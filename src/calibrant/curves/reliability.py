@@ -152,7 +152,12 @@ def reliability_curve(
     if bandwidth is not None:
         bandwidth = checks.as_bandwidth(bandwidth)
         if method in ("binned", "isotonic"):
-            raise CalibrantError(f"bandwidth has no say in method={method!r}: leave it out")
+            raise CalibrantError(
+                "is ignored by {method}={name!r}",
+                argument="bandwidth",
+                hint="leave it out",
+                name=method,
+            )
     makers: dict[str, Maker] = {
         "smooth": SmoothCurve(bandwidth),
         "density": DensityCurve(DensityError("silverman" if bandwidth is None else bandwidth)),

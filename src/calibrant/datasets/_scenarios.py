@@ -72,8 +72,13 @@ class Scenario:
         if outside.size:
             first = outside[0]
             raise CalibrantError(
-                f"calibration must give values in [0, 1]; got {chance[first]:g} at p = "
-                f"{p[first]:g} in scenario {self.name!r}"
+                "must give values in [0, 1]",
+                argument="calibration",
+                value=chance[first],
+                found="{y:g} at p = {p:g} in scenario {name!r}",
+                y=chance[first],
+                p=p[first],
+                name=self.name,
             )
         return chance
 
@@ -122,7 +127,7 @@ class Scenario:
         if bandwidth is None:
             return _fixed_point(lambda scale: _smoothed_l1(points, signed, scale), self.true_ece())
         if not 0 < bandwidth < math.inf:
-            raise CalibrantError(f"bandwidth must be a number above 0; got {bandwidth!r}")
+            raise CalibrantError("must be a positive number", argument="bandwidth", value=bandwidth)
         return _smoothed_l1(points, signed, bandwidth)
 
     def _residual(self, p: FloatArray) -> FloatArray:

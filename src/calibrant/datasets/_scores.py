@@ -74,7 +74,11 @@ class LogitNormalScores:
     def __post_init__(self) -> None:
         if not (math.isfinite(self.mean) and 0 < self.sd < math.inf):
             raise CalibrantError(
-                f"mean must be finite and sd above 0; got mean={self.mean!r}, sd={self.sd!r}"
+                "must be finite, and {sd} positive",
+                argument="mean",
+                value=self.mean,
+                found="{value} and {deviation}",
+                deviation=self.sd,
             )
 
     def __str__(self) -> str:

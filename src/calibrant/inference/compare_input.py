@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from calibrant.arrays import as_array
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.sketches.state import Sketch
 
 T = TypeVar("T")
@@ -54,10 +54,11 @@ def read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
             "compare needs rows: sketches do not know which of their rows belong together"
         )
     if not isinstance(y_probs, Mapping) or len(y_probs) < 2:
-        what = f"{len(y_probs)} of them" if isinstance(y_probs, Mapping) else type(y_probs).__name__
         raise CalibrantError(
-            f"y_probs must hold the predictions of two models or more by name; got {what}: "
-            "give {'a': y_prob_of_a, 'b': y_prob_of_b}"
+            "must hold the predictions of at least two models by name",
+            argument="y_probs",
+            value=len(y_probs) if isinstance(y_probs, Mapping) else type(y_probs),
+            hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}",
         )
     models = dict(y_probs)
     _check_same_classes(models)
@@ -74,10 +75,15 @@ def _check_same_classes(models: Mapping[str, Any]) -> None:
     (first, n_first), *others = n_columns.items()
     for other, n_other in others:
         if max(n_first, 2) != max(n_other, 2):
-            one = "one column" if n_first == 1 else f"{n_first} columns"
             raise CalibrantError(
-                f"y_probs must hold models with the same classes; {first!r} has {one} of "
-                f"probabilities and {other!r} has {n_other}"
+                "must have the same classes, and so as many columns, for all models",
+                argument="y_probs",
+                value=n_other,
+                found="{n_first} for {first} and {n_other} for {other}",
+                first=shown(first),
+                n_first=n_first,
+                other=shown(other),
+                n_other=n_other,
             )
 
 
@@ -93,5 +99,6 @@ def _named(model: str) -> Iterator[None]:
     try:
         yield
     except CalibrantError as problem:
-        message = str(problem).replace("y_prob", f"y_probs[{model!r}]")
-        raise type(problem)(message) from None
+        if problem.argument == "y_prob":
+            problem.argument, problem.source = "y_probs", f"model {model!r}"
+        raise

@@ -51,8 +51,8 @@ class WalkTest:
         """Judge a walk over n rows; the null hypothesis is asked for only if it is simulated."""
         observed = walk.reach(self.statistic)
         if walk.sigma == 0 and observed > 0:
-            raise CalibrantError(_contradiction(walk, about))
-        sigma = known_sigma(walk, about)
+            raise _contradiction(walk, about)
+        sigma = known_sigma(walk, f"a test of {about}")
         if self.n_walks:
             high, low = simulate(null(), self.n_walks, self.rng)
             simulated = self.statistic.of(high, low) / walk.total
@@ -244,17 +244,21 @@ def subpopulation_test(
     cells = GroupCells.around(problem, member)
     if not cells.is_telling:
         raise CalibrantError(
-            "group cannot be compared with its population: near none of its scores are there both "
-            "rows of others and outcomes of either kind"
+            "cannot be compared with its population: near none of its scores are there both rows "
+            "of others and outcomes of either kind",
+            argument="group",
         )
     return judge(cells.walk(), lambda: dealt_out(cells), n, "group against population")
 
 
-def _contradiction(walk: Walk, about: str) -> str:
+def _contradiction(walk: Walk, about: str) -> CalibrantError:
     certain = walk.score[walk.step != 0][0]
-    return (
-        f"{about} is refuted without a test: every y_prob is 0 or 1, which leaves nothing to "
-        f"chance, and y_true is {1 - certain:g} in a row whose y_prob is {certain:g}"
+    return CalibrantError(
+        "{about} is refuted without a test: all predictions are 0 or 1, which leaves no noise, and "
+        "one of {certain:g} has the outcome {outcome:g}",
+        about=about,
+        certain=certain,
+        outcome=1 - certain,
     )
 
 

@@ -150,5 +150,7 @@ def _read_clusters(
     if groups is None:
         return None
     if not problem.is_exact:
-        raise CalibrantError("groups needs rows: a sketch does not know which rows belong together")
+        raise CalibrantError(
+            "needs rows: a sketch does not know which rows belong together", argument="groups"
+        )
     return Clusters.read(groups, sample_weight, problem.n, rng)

@@ -89,8 +89,9 @@ def spiegelhalter_test(
     excess, sigma = float(steps.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
     if sigma == 0:
         raise CalibrantError(
-            "Spiegelhalter's z needs a prediction other than 0, 1/2 and 1; y_prob has none, "
-            "so the Brier score is not left to chance"
+            "must hold a prediction other than 0, 1/2 and 1 for Spiegelhalter's z: there is no "
+            "noise in the Brier score",
+            argument="y_prob",
         )
     z = excess / sigma
     return TestResult(
@@ -213,7 +214,9 @@ class _Recalibration:
 def _hard(problem: Problem) -> Problem:
     if problem.is_soft:
         raise CalibrantError(
-            "the test needs 0/1 outcomes, whose noise is known; y_true has soft labels"
+            "must be 0 or 1 for a test, as the noise of soft labels is unknown",
+            argument="y_true",
+            found="soft labels",
         )
     return problem
 
@@ -225,14 +228,18 @@ def _logits(atoms: Atoms) -> tuple[float, FloatArray]:
         value = atoms.score[ends][0]
         rows = int(atoms.rows[ends].sum())
         raise CalibrantError(
-            "the calibration slope needs predictions strictly between 0 and 1, where logits are "
-            f"finite; got {value:g} ({rows} row{'s' if rows > 1 else ''} of 0 or 1): use "
-            "cumulative_test, or say what these rows should count as"
+            "must lie strictly between 0 and 1 for the calibration slope, as logits must be finite",
+            argument="y_prob",
+            value=value,
+            count=rows,
+            hint="use the cumulative test, or change these predictions",
         )
     if len(atoms.score) == 1:
         raise CalibrantError(
-            "the calibration slope needs two different predictions; every y_prob is "
-            f"{atoms.score[0]:g}"
+            "must have two different values for the calibration slope",
+            argument="y_prob",
+            value=atoms.score[0],
+            found="{value} in every row",
         )
     x = np.log(atoms.score) - np.log1p(-atoms.score)
     middle = len(x) // 2

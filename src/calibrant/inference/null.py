@@ -133,8 +133,11 @@ def _check_time(null: Null, n_walks: int) -> None:
     most = int(_MOST_SECONDS / max(null.seconds, 1e-12))
     if n_walks > most:
         raise CalibrantError(
-            f"n_resamples must be at most {most} for so many rows; got {n_walks}: "
-            "method='asymptotic' needs none"
+            "must be at most {maximum} for so many rows",
+            argument="n_resamples",
+            value=n_walks,
+            hint="an asymptotic P-value needs none",
+            maximum=most,
         )
 
 

@@ -20,7 +20,7 @@ from calibrant.binning import (
     Side,
     Uniform,
 )
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.measures.image_norms import L1Norm, L2Norm
 from calibrant.measures.linear_image import LinearImage, total
 from calibrant.measures.registry import Measure
@@ -61,7 +61,9 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     checks.check_choice(closed, "closed", ("left", "right"))
     count = _read_count(n_bins)
     if not isinstance(count, int) and not isinstance(strategy, str):
-        raise CalibrantError(f"strategy gives the edges themselves: n_bins={n_bins!r} has no say")
+        raise CalibrantError(
+            "is ignored where {strategy} is a sequence of edges", argument="n_bins", value=n_bins
+        )
     if not isinstance(strategy, str):
         return Fixed(_checked_edges(strategy), closed)
     checks.check_choice(strategy, "strategy", ("uniform", "quantile"))
@@ -74,7 +76,7 @@ def _read_count(n_bins: BinCount) -> int | CountRule:
         return checks.as_bins(n_bins)
     if n_bins not in _COUNT_RULES:
         raise CalibrantError(
-            f"n_bins must be a whole number, 'sqrt', 'sweep' or 'cv'; got {shown(n_bins)}"
+            "must be a whole number, 'sqrt', 'sweep' or 'cv'", argument="n_bins", value=n_bins
         )
     return _COUNT_RULES[n_bins]
 
@@ -96,8 +98,9 @@ def read_binned_error(
     debias = checks.as_flag(debias, "debias")
     if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
         raise CalibrantError(
-            "debias knows norm 'l1' and 'l2' with weighting='mass' and assignment='hard'; "
-            f"got norm={norm!r}, weighting={weighting!r}, assignment={assignment!r}"
+            "needs {norm} 'l1' or 'l2', {weighting} 'mass' and {assignment} 'hard'",
+            argument="debias",
+            value=(norm, weighting, assignment),
         )
     return BinnedError(
         binning=read_binning(n_bins, strategy, closed),
@@ -159,8 +162,11 @@ class BinnedError(Measure):
         cells = BinCells.of(problem, self.binning.bins(problem))
         if cells.n_bins > _MOST_BINS:
             raise CalibrantError(
-                f"n_bins must leave at most {_MOST_BINS} bins with rows in them for an interval; "
-                f"got {cells.n_bins}: give fewer bins"
+                "must leave at most {maximum} bins with rows in them for an interval",
+                argument="n_bins",
+                value=cells.n_bins,
+                hint="use fewer bins",
+                maximum=_MOST_BINS,
             )
 
         def l1(r: FloatArray, w: FloatArray) -> FloatArray:
@@ -237,14 +243,21 @@ def _rows_for_debiasing(problem: Problem, bins: Bins) -> FloatArray:
     """Return rows, sum of y and sum of y - p of each filled bin, where debiasing is defined."""
     if problem.is_weighted or problem.is_soft:
         what = "weighted rows" if problem.is_weighted else "soft labels"
-        raise CalibrantError(f"debias needs 0/1 outcomes that count once each; got {what}")
+        raise CalibrantError(
+            "needs outcomes of 0 and 1 without weights", argument="debias", value=what, found=what
+        )
     totals = problem.totals(bins, "rows", "true", "residual")
     totals = totals[:, totals[0] > 0]
     lonely = np.flatnonzero(totals[0] == 1)
     if len(lonely):
         raise CalibrantError(
-            f"debias needs two rows in every filled bin; {len(lonely)} of {totals.shape[1]} "
-            "filled bins hold one: use fewer bins"
+            "needs at least two rows in every filled bin",
+            argument="debias",
+            value=1,
+            found="one row in {n_lonely} of {n_filled} bins",
+            hint="use fewer bins",
+            n_lonely=len(lonely),
+            n_filled=totals.shape[1],
         )
     return totals
 
@@ -260,12 +273,15 @@ def _folded_normal_mean(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 def _checked_edges(strategy: Any) -> tuple[float, ...]:
     if strategy is None:
-        raise CalibrantError("strategy must be 'uniform', 'quantile' or edges; got None")
+        raise CalibrantError(
+            "must be 'uniform', 'quantile' or edges", argument="strategy", value=None
+        )
     edges = checks.as_numbers(as_array(strategy, "strategy"), "strategy")
     rises = edges.ndim == 1 and len(edges) >= 2 and bool(np.all(np.diff(edges) > 0))
     if not (rises and edges[0] == 0 and edges[-1] == 1):
         raise CalibrantError(
-            "strategy must be 'uniform', 'quantile' or edges strictly increasing from 0 to 1; "
-            f"got {edges.tolist()!r:.80}"
+            "must be 'uniform', 'quantile' or edges strictly increasing from 0 to 1",
+            argument="strategy",
+            value=edges.tolist(),
         )
     return tuple(edges.astype(np.float64).tolist())

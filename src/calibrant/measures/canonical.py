@@ -62,8 +62,8 @@ class CanonicalError:
         """Return the error of a table; soft labels y count sum_c y_c abs(P(c | s) - s_c)."""
         if len(table.prob) < 2:
             raise CalibrantError(
-                "canonical calibration needs at least two rows, since each is judged by the "
-                f"others; got {len(table.prob)}"
+                "canonical calibration needs at least two rows, as each is judged by the others",
+                value=len(table.prob),
             )
         widest = _WIDEST if self.bandwidth is None else self.bandwidth
         squared, absolute = _losses(table, widest, _N_BANDWIDTHS if self.bandwidth is None else 1)

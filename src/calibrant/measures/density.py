@@ -76,8 +76,9 @@ def density_ece(
     if isinstance(multiclass, str) and multiclass == "canonical":
         if kernel != "gaussian" or bounds is not None or pos_label is not None:
             raise CalibrantError(
-                "multiclass='canonical' has a kernel and a domain of its own: leave out kernel, "
-                "bounds and pos_label"
+                "'canonical' has its own kernel and domain",
+                argument="multiclass",
+                hint="leave out {kernel}, {bounds} and {pos_label}",
             )
         return _canonical(y_true, y_prob, bandwidth, sample_weight, labels)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)

@@ -18,7 +18,7 @@ import numpy.typing as npt
 
 from calibrant import absolute, checks, cosine
 from calibrant.arrays import FloatArray
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.kernels import GAUSSIAN, KERNELS, Kernel
 from calibrant.lines import (
     FEW_SCALES,
@@ -171,7 +171,9 @@ def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) 
 
 def _check_resolved(bandwidth: float, least: float) -> None:
     if bandwidth < least:
-        raise CalibrantError(f"bandwidth must be at least {least:.2g}; got {bandwidth!r}")
+        raise CalibrantError(
+            "must be at least {minimum:.2g}", argument="bandwidth", value=bandwidth, minimum=least
+        )
 
 
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
@@ -195,7 +197,7 @@ def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
         return checks.as_bandwidth(bandwidth)
     if bandwidth != "silverman":
         raise CalibrantError(
-            f"bandwidth must be 'silverman' or a positive number; got {shown(bandwidth)}"
+            "must be 'silverman' or a positive number", argument="bandwidth", value=bandwidth
         )
     return bandwidth
 
@@ -222,9 +224,9 @@ def _spreads(problem: Problem) -> tuple[float, float]:
 def _checked_bounds(bounds: Any) -> tuple[float, float]:
     low, high = checks.as_pair(bounds)
     if math.isnan(low) or math.isnan(high):
-        raise CalibrantError(f"bounds must be two numbers; got {shown(bounds)}")
+        raise CalibrantError("must be two numbers", argument="bounds", value=bounds)
     if not 0 <= low < high <= 1:
-        raise CalibrantError(f"bounds must increase within [0, 1]; got ({low:g}, {high:g})")
+        raise CalibrantError("must increase within [0, 1]", argument="bounds", value=(low, high))
     return low, high
 
 
@@ -232,5 +234,9 @@ def _check_inside(p: FloatArray, low: float, high: float) -> None:
     if p.min() < low or p.max() > high:
         wrong = float(p.min() if p.min() < low else p.max())
         raise CalibrantError(
-            f"bounds must enclose every score; got ({low:g}, {high:g}) and {wrong:g}"
+            "must enclose every score",
+            argument="bounds",
+            value=(low, high),
+            found="{value} and a score of {outside:g}",
+            outside=wrong,
         )

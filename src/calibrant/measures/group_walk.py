@@ -67,8 +67,9 @@ class GroupCells:
         p, y, w, member = p[near], y[near], w[near], member[near]
         if member.all():
             raise CalibrantError(
-                "group cannot be compared with its population: all rows between its lowest and "
-                "its highest score are its own"
+                "cannot be compared with its population: all rows between its lowest and its "
+                "highest score are its own",
+                argument="group",
             )
         cell = np.searchsorted(_midpoints(score), p, side="left")
         order = np.lexsort((w, y, p, member, cell))
@@ -150,13 +151,16 @@ def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
     n = problem.n if w is None else len(w)
     if member.shape not in ((n,), (n, 1)):
         raise CalibrantError(
-            f"group must have shape ({n},), true or false for each row; got {member.shape}"
+            "must be true or false for each row, shape ({n},)",
+            argument="group",
+            value=member.shape,
+            n=n,
         )
     member = _true_or_false(one_column(member, "group"))
     if w is not None:
         member = member[w != 0]
     if not member.any():
-        raise CalibrantError("group must select a row that carries weight; it selects none")
+        raise CalibrantError("must select a row with positive weight", argument="group")
     return member
 
 
@@ -167,8 +171,11 @@ def _true_or_false(values: npt.NDArray[Any]) -> Mask:
     wrong = next((row for row, value in enumerate(seen) if value not in (0, 1)), None)
     if wrong is not None:
         raise CalibrantError(
-            f"group must be true or false for each row; got {seen[wrong]!r} at index {wrong}: "
-            "compare the column with a value first, e.g. group=(column == value)"
+            "must be true or false for each row",
+            argument="group",
+            value=seen[wrong],
+            position=wrong,
+            hint="compare the column with a value first, as in {group}=(column == value)",
         )
     return np.array([value == 1 for value in seen])
 

@@ -110,7 +110,10 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     least = line.finest(sigma)
     if sigma < least:
         raise CalibrantError(
-            f"sigma must be at least {least:.2g} for logits this close together; got {sigma!r}"
+            "must be at least {minimum:.2g} for logits this close together",
+            argument="sigma",
+            value=sigma,
+            minimum=least,
         )
     interval = line.interval(sigma, "true", "weight")
     # The sigmoid is smooth at scale 1, whatever the noise.
@@ -119,7 +122,10 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     if length > MOST_SCALES * step:
         most = max(sigma - (length - MOST_SCALES) / (2 * TAILS), 1.0)
         raise CalibrantError(
-            f"sigma must be at most {most:.3g} for logits this far apart; got {sigma!r}"
+            "must be at most {maximum:.3g} for logits this far apart",
+            argument="sigma",
+            value=sigma,
+            maximum=most,
         )
     a = interval.coefficients
     n_points = cosine.grid_points(step / length, a.shape[-1] - 1)
@@ -164,8 +170,12 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     least = 1e-7 * max(1.0, float(np.abs(u).max()))
     if sigma < least:
         raise CalibrantError(
-            f"sigma must be at least {least:.2g} for logits from {u.min():.4g} to {u.max():.4g}; "
-            f"got {sigma!r}"
+            "must be at least {minimum:.2g} for logits from {low:.4g} to {high:.4g}",
+            argument="sigma",
+            value=sigma,
+            minimum=least,
+            low=u.min(),
+            high=u.max(),
         )
     ends = np.concatenate((u - sigma / 2, u + sigma / 2))
     order = np.argsort(ends, kind="stable")
@@ -245,9 +255,15 @@ def logit_smoothed_ece(
         reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         return reduction.measure(error)
     if y_prob is not None:
-        raise CalibrantError("logits stand in for y_prob: give one of the two")
+        raise CalibrantError(
+            "must be left out where {y_prob} is given, which they represent", argument="logits"
+        )
     if multiclass is not None or labels is not None:
-        raise CalibrantError("logits are of one binary problem: multiclass and labels need y_prob")
+        raise CalibrantError(
+            "must be those of one binary problem",
+            argument="logits",
+            hint="{multiclass} and {labels} need {y_prob}",
+        )
     return error.of_logits(*_read_logits(y_true, logits, sample_weight, pos_label))
 
 

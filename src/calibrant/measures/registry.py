@@ -169,7 +169,9 @@ def find_measure(measure: Any, choices: Iterable[MeasureInfo]) -> MeasureInfo:
             return info
     given = getattr(measure, "__name__", measure)
     names = ", ".join(info.name for info in known)
-    raise CalibrantError(f"measure must be one of {names}, or its name; got {shown(given)}")
+    raise CalibrantError(
+        "must be one of {known}, or its name", argument="measure", value=given, known=names
+    )
 
 
 def error_bound(
@@ -209,7 +211,7 @@ def error_bound(
     """
     if not isinstance(sketch, Sketch):
         raise CalibrantError(
-            f"error_bound is about sketches; got {type(sketch).__name__}: rows have no such error"
+            "must be a Sketch: rows have no such error", argument="sketch", value=type(sketch)
         )
     asked = find_measure(measure, answered_by_sketches()).read(options)
     problem = one_problem(sketch, None, None, None, None, None)

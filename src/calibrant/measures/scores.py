@@ -239,9 +239,12 @@ def _log_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, Floa
     if np.isinf(seen).any():
         rows = np.flatnonzero(np.isinf(seen))
         raise CalibrantError(
-            f"y_prob must not be 0 for an outcome that happened, which makes log_score infinite; "
-            f"it is at row {rows[0]} ({len(rows)} such row{'s' * (len(rows) > 1)}): compare by "
-            "brier_score"
+            "must not be 0 for an outcome that happened, which makes log_score infinite",
+            argument="y_prob",
+            value=0.0,
+            position=int(rows[0]),
+            count=len(rows),
+            hint="use {measure}='brier_score'",
         )
     with np.errstate(divide="ignore"):
         return seen, -np.log(prob)

@@ -15,7 +15,7 @@ from calibrant import checks, cosine
 from calibrant.absolute import even_mean, rough_even_mean
 from calibrant.arrays import FloatArray
 from calibrant.compiled import passes
-from calibrant.errors import CalibrantError, SketchError, shown
+from calibrant.errors import CalibrantError, SketchError
 from calibrant.fixed_point import NEAR, fixed_point
 from calibrant.lines import (
     FEW_SCALES,
@@ -129,8 +129,10 @@ class Residuals:
         least = self.finest(bandwidth)
         if bandwidth < least:
             raise CalibrantError(
-                f"bandwidth must be at least {least:.2g} for scores this close together; "
-                f"got {bandwidth!r}"
+                "must be at least {minimum:.2g} for scores this close together",
+                argument="bandwidth",
+                value=bandwidth,
+                minimum=least,
             )
         return self._at(bandwidth)
 
@@ -181,8 +183,10 @@ class Residuals:
             s, limit = self.finest(math.sqrt(low * high)), high
         if self.on_line:
             raise CalibrantError(
-                f"scale must not spread scores so far: nothing finer than {s:.2g} can be resolved, "
-                "and smECE is"
+                "must not spread scores so far: nothing finer than {finest:.2g} can be resolved, "
+                "and smECE is",
+                argument="scale",
+                finest=s,
             )
         return self._at(s)
 
@@ -327,8 +331,9 @@ def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
     # Scores a few units in the last place apart may have the same value after rounding.
     if u.shape != score.shape or np.isnan(u).any() or not np.all(u[1:] >= u[:-1]):
         raise CalibrantError(
-            "scale must be 'probability', 'logit' or a function that takes an array of scores and "
-            "returns increasing numbers of the same shape"
+            "must be 'probability', 'logit' or a function that takes an array of scores and "
+            "returns increasing numbers of the same shape",
+            argument="scale",
         )
     return u
 
@@ -467,7 +472,9 @@ def _transform(scale: Any) -> Increasing | None:
     known: dict[str, Increasing | None] = {"probability": None, "logit": logit}
     if not isinstance(scale, str) or scale not in known:
         raise CalibrantError(
-            f"scale must be 'probability', 'logit' or an increasing function; got {shown(scale)}"
+            "must be 'probability', 'logit' or an increasing function",
+            argument="scale",
+            value=scale,
         )
     return known[scale]
 

@@ -93,8 +93,12 @@ def bias_along(
     axis = FeatureAxis.of([item.table for item in (*before, *items)])
     if not deviation and len(before) + len(items) > 1:
         raise CalibrantError(
-            f"deviation=False shows one model; got {len(before) + len(items)}: draw them with "
-            "deviation=True, or each by itself"
+            "must be True for several models",
+            argument="deviation",
+            value=False,
+            found="{value} for {n_models} models",
+            hint="draw them with {deviation}=True, or each by itself",
+            n_models=len(before) + len(items),
         )
     if ax is None:
         ax = new_axes(_WIDTH, _height(axis, len(items)))
@@ -121,7 +125,9 @@ def _gather(model: Model, feature: Any) -> Item:
     if isinstance(model.y_true, BiasTable):
         model.refuse_options("a BiasTable")
         if feature is not None:
-            raise CalibrantError("a BiasTable is drawn as it is: leave out feature")
+            raise CalibrantError(
+                "must be left out: a BiasTable is drawn as it is", argument="feature"
+            )
         return Item(model.y_true, model.name, model.color)
     model.check_options("bias_along", table_along)
     # A picture is looked at as a whole, so its intervals are to hold for all of it.

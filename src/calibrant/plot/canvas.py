@@ -8,7 +8,7 @@ from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 
 __all__ = ["Panels", "ShownAxes", "axes_or_new", "check_axes", "new_axes", "new_figure", "picture"]
 
@@ -69,4 +69,4 @@ def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
 def check_axes(ax: object) -> None:
     """Refuse what cannot be drawn on."""
     if ax is not None and not isinstance(ax, Axes):
-        raise CalibrantError(f"ax must be a matplotlib Axes; got {shown(ax)}")
+        raise CalibrantError("must be a matplotlib Axes", argument="ax", value=ax)

@@ -11,7 +11,7 @@ import numpy as np
 from calibrant.arrays import FloatArray
 from calibrant.curves.reliability import reliability_curve
 from calibrant.curves.reliability_view import Mask, Window, near_scores, score_range
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.inference.estimate import estimate
 from calibrant.measures.bin_table import bin_table
 from calibrant.measures.masses import are_few, point_masses
@@ -152,7 +152,7 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     """Return the results of a model, asking for those that were not given."""
     note = read_note(note)
     if table is not None and not isinstance(table, BinTable):
-        raise CalibrantError(f"table must be a BinTable; got {shown(table)}")
+        raise CalibrantError("must be a BinTable", argument="table", value=table)
     words = {True: None, False: ""}[note] if isinstance(note, bool) else note
     if isinstance(model.y_true, BinTable):
         model.refuse_options("a BinTable")
@@ -162,7 +162,7 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
         outcomes, bins = (None, table) if model.y_true.method == "binned" else (table, None)
         return Diagram(model.y_true, outcomes, bins, words, model.name, model.color)
     if table is not None:
-        raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
+        raise CalibrantError("goes with a Curve: rows have their own", argument="table")
     model.check_options("reliability", reliability_curve)
     # A diagram is looked at as a whole, so its band is to hold for all of it.
     asked = {"simultaneous": True, **model.options}

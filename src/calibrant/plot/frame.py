@@ -14,7 +14,7 @@ from matplotlib.transforms import Bbox, TransformedBbox
 from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.curves.reliability_view import Mask, Window
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.plot.style import open_frame
 
 __all__ = ["Frame", "Margin", "check_limits", "check_margin"]
@@ -111,14 +111,16 @@ def check_margin(margin: object) -> None:
     if not isinstance(margin, bool | np.bool_) and not (
         isinstance(margin, str) and margin == "both"
     ):
-        raise CalibrantError(f"margin must be True, False or 'both'; got {shown(margin)}")
+        raise CalibrantError("must be True, False or 'both'", argument="margin", value=margin)
 
 
 def check_limits(limits: object) -> None:
     """Refuse what is no interval of scores."""
     low, high = checks.as_pair(limits)
     if not 0 <= low < high <= 1:
-        raise CalibrantError(f"limits must be two scores 0 <= low < high <= 1; got {shown(limits)}")
+        raise CalibrantError(
+            "must be two scores 0 <= low < high <= 1", argument="limits", value=limits
+        )
 
 
 def _ticks(low: float, high: float) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib.colors import is_color_like
 
 from calibrant import checks
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 
 __all__ = ["ABOUT_ROWS", "Model", "read_models"]
 
@@ -47,7 +47,7 @@ class Model:
         return len(shape) == 2 and shape[1] > 2
 
     def refuse_options(self, what: str) -> None:
-        """Refuse options that would have no say, because a result is there already."""
+        """Refuse options that would be ignored, because a result is there already."""
         if self.y_prob is not None or self.options:
             given = ", ".join([*(["y_prob"] if self.y_prob is not None else []), *self.options])
             raise CalibrantError(f"{what} is drawn as it is: leave out {given}")
@@ -68,11 +68,16 @@ def read_models(
     colors = color if isinstance(color, list) else [color] * len(rows)
     for own in colors:
         if own is not None and not is_color_like(own):
-            raise CalibrantError(f"color must be a colour that matplotlib knows; got {shown(own)}")
+            raise CalibrantError(
+                "must be a colour that matplotlib knows", argument="color", value=own
+            )
     if len(colors) != len(rows):
         raise CalibrantError(
-            f"color must be one colour, or a list with one a model; got {len(colors)} for "
-            f"{len(rows)} models"
+            "must be one colour, or a list with one per model",
+            argument="color",
+            value=len(colors),
+            found="{value} for {n_models} models",
+            n_models=len(rows),
         )
     pairs = zip(rows.items(), colors, strict=True)
     return [Model(name, y, p, options, own) for (name, (y, p)), own in pairs]

@@ -14,7 +14,7 @@ from matplotlib.font_manager import FontProperties
 
 from calibrant import checks
 from calibrant.arrays import as_array
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.plot.canvas import Panels, ShownAxes, new_figure
 from calibrant.plot.cumulative_plot import draw_walks, gather_walk
 from calibrant.plot.diagram import gather, window_of
@@ -80,7 +80,7 @@ def small_multiples(
     """
     checks.check_choice(kind, "kind", ("reliability", "cumulative"))
     if figure is not None and not isinstance(figure, Figure | SubFigure):
-        raise CalibrantError(f"figure must be a matplotlib Figure; got {shown(figure)}")
+        raise CalibrantError("must be a matplotlib Figure", argument="figure", value=figure)
     models = _read_panels(y_true, y_prob, by, options)
     columns = _columns(n_columns, len(models))
     rows = -(-len(models) // columns)
@@ -148,7 +148,7 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
         names, code = np.unique(labels, return_inverse=True)
     except TypeError:
         raise CalibrantError(
-            "by must hold labels of one kind, such as all numbers or all strings"
+            "must hold labels of one type, such as all numbers or all strings", argument="by"
         ) from None
     # Weights and clusters come a row as well.
     given = {k: options.get(k) for k in ("sample_weight", "groups")}
@@ -170,7 +170,10 @@ def _by_class(y_true: Any, y_prob: Any, options: Mapping[str, Any]) -> list[Mode
     p, labels = as_array(y_prob, "y_prob"), options.get("labels")
     if p.ndim != 2:
         raise CalibrantError(
-            f"multiclass='classwise' needs y_prob of shape (n, classes); got {p.shape}"
+            "must have one column per class for {multiclass}='classwise'",
+            argument="y_prob",
+            value=p.shape,
+            found="shape {value}",
         )
     names = range(p.shape[1]) if labels is None else list(labels)
     return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]

@@ -40,16 +40,23 @@ def check_side(diagrams: list[Diagram], *, deviation: bool) -> None:
     """Refuse to draw recalibrated scores where they have no place or are not known."""
     if len(diagrams) > 1:
         raise CalibrantError(
-            f"margin='both' is about one model; got {len(diagrams)}: draw each on its own Axes"
+            "'both' is for one model",
+            argument="margin",
+            value=len(diagrams),
+            hint="draw each on its own Axes",
         )
     if deviation:
         raise CalibrantError(
-            "margin='both' shows recalibrated scores along the observed frequency, which a diagram "
-            "of deviations has not: leave one of them out"
+            "'both' shows recalibrated scores along the observed frequency, which a diagram of "
+            "deviations does not have",
+            argument="margin",
+            hint="leave out {margin} or {deviation}",
         )
     if diagrams[0].is_binned and diagrams[0].rows is None:
         raise CalibrantError(
-            "margin='both' needs to know how many rows a bin holds: give table= beside the curve"
+            "'both' needs the number of rows in each bin",
+            argument="margin",
+            hint="give {table} beside the curve",
         )
 
 

@@ -14,7 +14,7 @@ from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
 from calibrant import checks
 from calibrant.arrays import FloatArray, IntArray
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
 from calibrant.measures.registry import measures
@@ -180,7 +180,7 @@ def _read_counts(n_bins: Any, y_true: Any) -> IntArray:
     if n_bins is not None:
         given = [*n_bins] if np.iterable(n_bins) else []
         if not given:
-            raise CalibrantError(f"n_bins must hold numbers of bins; got {shown(n_bins)}")
+            raise CalibrantError("must hold numbers of bins", argument="n_bins", value=n_bins)
         return np.unique([checks.as_bins(k) for k in given])
     counts = np.arange(1, _MOST_BINS + 1)
     return counts[y_true.n_cells % counts == 0] if isinstance(y_true, Sketch) else counts

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from calibrant.arrays import IntArray
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
 from calibrant.measures.registry import measures
 from calibrant.results.curves import Curve
@@ -42,7 +42,7 @@ def read_note(note: Any) -> bool | Note:
     if isinstance(note, np.bool_):
         return bool(note)
     if not isinstance(note, bool | Note):
-        raise CalibrantError(f"note must be True, False, a result or text; got {shown(note)}")
+        raise CalibrantError("must be True, False, a result or text", argument="note", value=note)
     return note
 
 

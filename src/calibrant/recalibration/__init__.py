@@ -38,7 +38,7 @@ except ModuleNotFoundError as problem:
     if (problem.name or "").partition(".")[0] != "sklearn":
         raise
     raise MissingDependencyError(
-        "calibrant.recalibration needs scikit-learn: pip install 'calibrant[sklearn]'"
+        "calibrant.recalibration needs scikit-learn", hint="pip install 'calibrant[sklearn]'"
     ) from problem
 
 __all__ = [

@@ -105,7 +105,7 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         check_is_fitted(self, "maps_")
         if len(self.maps_) > 1:
             raise CalibrantError(
-                f"this calibrator has {len(self.maps_)} maps, one a class: look at maps_"
+                f"this calibrator has {len(self.maps_)} maps, one per class: look at maps_"
             )
         return self.maps_[0]
 
@@ -165,7 +165,7 @@ def _plain(name: str, value: Any) -> Any:
     """Return a parameter as JSON can hold it."""
     if isinstance(value, Generator):
         raise CalibrantError(
-            f"{name} is a generator, which no file can hold: set_params({name}=0) first"
+            "is a generator, which no file can hold", argument=name, hint="give a seed instead"
         )
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

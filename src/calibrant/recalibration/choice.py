@@ -12,7 +12,7 @@ from sklearn.base import clone
 from calibrant import checks
 from calibrant.assessment.assess import assess
 from calibrant.class_table import ClassTable
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.randomness import Generator, read_generator
 from calibrant.reading import read_weights
 from calibrant.recalibration.binned import HistogramCalibrator, ScalingBinningCalibrator
@@ -190,8 +190,10 @@ def _read_methods(method: Method | Sequence[Method]) -> dict[str, Calibrator]:
     several = [method] if isinstance(method, str | Calibrator) else method
     if not isinstance(several, Sequence) or not several:
         raise CalibrantError(
-            f"method must name at least one method, or be a calibrator; got {shown(method)}: "
-            "method='auto' tries several"
+            "must name at least one method, or be a calibrator",
+            argument="method",
+            value=method,
+            hint="'auto' tries several",
         )
     calibrators: dict[str, Calibrator] = {}
     for one in several:

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.class_table import ClassTable
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.problem import Index
 from calibrant.randomness import Generator, read_generator
 from calibrant.reading import read_weights
@@ -67,7 +67,7 @@ def cross_fitted(
     """
     if not isinstance(calibrator, Calibrator):
         raise CalibrantError(
-            f"calibrator must be one of calibrant.recalibration's; got {shown(calibrator)}"
+            "must be one of calibrant.recalibration's", argument="calibrator", value=calibrator
         )
     check_order(y_prob, y_true)
     table = read_rows(y_true, y_prob, labels, pos_label)
@@ -84,9 +84,13 @@ def divided(table: Table, weight: AnyArray | None, cv: int, rng: int | Generator
     is_idle = np.zeros(n, dtype=bool) if weight is None else weight == 0
     n_counting = n - int(is_idle.sum())
     if not 2 <= cv <= n_counting:
-        which = "rows" if n_counting == n else "rows that carry weight"
+        which = "rows" if n_counting == n else "rows with positive weight"
         raise CalibrantError(
-            f"cv must be between 2 and the number of {which}, {n_counting}; got {shown(cv)}"
+            "must be between 2 and the number of {which}, {maximum}",
+            argument="cv",
+            value=cv,
+            which=which,
+            maximum=n_counting,
         )
     kind = table.y if isinstance(table, Sample) else table.outcome
     kind = kind.argmax(axis=1) if kind.ndim == 2 else kind

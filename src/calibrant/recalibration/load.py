@@ -83,7 +83,9 @@ def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
     try:
         return _calibrator(content) if "calibrator" in content else _map(content)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
-        raise CalibrantError(f"{path}: this calibrator makes no sense: {problem}") from None
+        raise CalibrantError(
+            f"this calibrator makes no sense: {problem}", source=str(path)
+        ) from None
 
 
 def _calibrator(content: dict[str, Any]) -> Calibrator:

@@ -25,7 +25,7 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import FloatArray, as_array
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.logits import sigmoid
 from calibrant.randomness import Generator
 from calibrant.recalibration import sql, storage
@@ -220,8 +220,9 @@ class LogisticMap(ProbabilityMap):
             value = checks.as_float(given)
             if not np.isfinite(value) or (value < 0 and name != "c"):
                 raise CalibrantError(
-                    f"{name} must be a finite number{'' if name == 'c' else ' of at least 0'}; "
-                    f"got {shown(given)}"
+                    "must be a finite number" + " of at least 0" * (name != "c"),
+                    argument=name,
+                    value=given,
                 )
             _store(self, name, value)
         super().__post_init__()
@@ -251,16 +252,20 @@ def _store(target: object, name: str, value: object) -> None:
 def _increasing(values: Any, name: str, least: int = 1) -> FloatArray:
     array = _unit_values(values, name)
     if len(array) < least or not np.all(np.diff(array) > 0):
-        raise CalibrantError(f"{name} must increase, and there must be at least {least}")
+        raise CalibrantError(
+            "must increase, with at least {minimum} values", argument=name, minimum=least
+        )
     return array
 
 
 def _unit_values(values: Any, name: str, size: int | None = None) -> FloatArray:
     array = np.array(checks.as_numbers(as_array(values, name), name), dtype=np.float64)
     if array.ndim != 1:
-        raise CalibrantError(f"{name} must be one row of numbers; got the shape {array.shape}")
+        raise CalibrantError(
+            "must be one row of numbers", argument=name, value=array.shape, found="shape {value}"
+        )
     if size is not None and len(array) != size:
-        raise CalibrantError(f"{name} must have {size} values; got {len(array)}")
+        raise CalibrantError("must have {size} values", argument=name, value=len(array), size=size)
     if not np.all((array >= 0) & (array <= 1)):
-        raise CalibrantError(f"{name} must lie in [0, 1]")
+        raise CalibrantError("must lie in [0, 1]", argument=name)
     return array

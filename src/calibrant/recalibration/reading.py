@@ -39,7 +39,8 @@ def read_rows(
     """Read rows that are to be divided into parts, all of them whatever their weight."""
     if isinstance(y_prob, Sketch) or isinstance(y_true, Sketch):
         raise CalibrantError(
-            "a sketch cannot be divided into parts: give the rows, or fit a calibrator to it"
+            "a sketch cannot be divided into parts",
+            hint="give the rows, or fit a calibrator to it",
         )
     _check_positive_column(y_prob, pos_label)
     table = read_table(y_true, y_prob, None, None, labels, pos_label)
@@ -55,14 +56,19 @@ def read_column(y_prob: Any) -> FloatArray:
 
 
 def read_predictions(y_prob: Any, n_classes: int) -> FloatArray:
-    """Read probabilities to mend: one or two columns of two classes, else one column a class."""
+    """Read probabilities to map: one or two columns of two classes, else one column per class."""
     p = as_array(y_prob, "y_prob")
     checks.check_not_empty(p, "y_prob")
     if n_classes == 2 and (p.ndim == 1 or p.shape[1:] == (1,)):
         return _probabilities(one_column(p, "y_prob"))
     if p.ndim != 2 or p.shape[1] != n_classes:
-        fitted = "(n,) or (n, 2)" if n_classes == 2 else f"(n, {n_classes})"
-        raise CalibrantError(f"y_prob must have shape {fitted}, as in fit; got {p.shape}")
+        columns = "one column or two" if n_classes == 2 else f"{n_classes} columns"
+        raise CalibrantError(
+            "must have {columns}, as when fitted",
+            argument="y_prob",
+            value=p.shape if p.ndim > 2 else p.shape[1] if p.ndim == 2 else 1,
+            columns=columns,
+        )
     p = _probabilities(p)
     checks.check_row_sums(p)
     return p
@@ -73,18 +79,23 @@ def check_order(y_prob: Any, y_true: Any) -> None:
     if isinstance(y_prob, Sketch):
         return
     if isinstance(y_true, Sketch):
-        raise CalibrantError("a sketch stands for y_prob and y_true: give it alone, fit(sketch)")
+        raise CalibrantError(
+            "must not be a sketch, which represents {y_prob}, too",
+            argument="y_true",
+            hint="give it alone, fit(sketch)",
+        )
     if y_true is None:
-        raise CalibrantError("y_true is missing: fit takes (y_prob, y_true)")
+        raise CalibrantError("is missing", argument="y_true", hint="fit takes ({y_prob}, {y_true})")
     p, y = as_array(y_prob, "y_prob"), as_array(y_true, "y_true")
     if p.ndim != 1 or p.shape != y.shape or len(p) == 0 or not (is_real(p) and is_real(y)):
         return
     try:
         checks.check_not_swapped(y, p)
-    except CalibrantError:
+    except CalibrantError as problem:
         raise CalibrantError(
-            "y_prob and y_true look swapped: y_true has many values between 0 and 1 while y_prob "
-            "holds only 0 and 1; calibrators take scikit-learn's order, fit(y_prob, y_true)"
+            problem.rule,
+            argument=problem.argument,
+            hint="calibrators take scikit-learn's order, fit({y_prob}, {y_true})",
         ) from None
 
 
@@ -93,8 +104,10 @@ def _check_positive_column(y_prob: Any, pos_label: Any) -> None:
     shape = as_array(y_prob, "y_prob").shape
     if pos_label is not None and len(shape) == 2 and shape[1] == 2:
         raise CalibrantError(
-            "pos_label has no say in two columns of y_prob: the second one is the positive class, "
-            "and labels= names both in order"
+            "must be left out with two columns of probabilities, of which the second is that of "
+            "the positive class",
+            argument="pos_label",
+            hint="{labels} names both in order",
         )
 
 

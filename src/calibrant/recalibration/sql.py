@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 
 
 def identifier(name: object) -> str:
     """Return a column's name as a quoted identifier, whatever characters it has."""
     if not isinstance(name, str) or not name or "\0" in name:
-        raise CalibrantError(f"column must be the name of a column; got {shown(name)}")
+        raise CalibrantError("must be the name of a column", argument="column", value=name)
     return '"' + name.replace('"', '""') + '"'
 
 

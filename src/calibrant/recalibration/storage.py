@@ -45,9 +45,10 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
             raise CalibrantError(f"not a calibrator: {size} bytes are too many")
         return from_bytes(Path(path).read_bytes())
     except CalibrantError as problem:
-        raise CalibrantError(f"{path}: {problem}") from None
+        problem.source = str(path)
+        raise
     except OSError as problem:
-        raise CalibrantError(f"{path}: {problem.strerror or problem}") from problem
+        raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
 
 
 def to_bytes(content: dict[str, Any]) -> bytes:

@@ -82,9 +82,12 @@ class Trial:
         infinite = np.isinf(before)
         if infinite.any():
             raise CalibrantError(
-                f"score='log' must be finite for y_prob as given; the outcome at index "
-                f"{int(np.argmax(infinite))} had probability 0 ({int(infinite.sum())} such rows): "
-                "use score='brier'"
+                "must not be 0 for an outcome that happened, which makes the log score infinite",
+                argument="y_prob",
+                value=0.0,
+                position=int(np.argmax(infinite)),
+                count=int(infinite.sum()),
+                hint="use {score}='brier'",
             )
         return before
 

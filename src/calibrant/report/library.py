@@ -33,7 +33,7 @@ def packed_library() -> Library:
         from plotly.offline import get_plotlyjs, get_plotlyjs_version
     except ImportError:
         raise MissingDependencyError(
-            "a report needs plotly: pip install 'calibrant[report]'"
+            "a report needs plotly", hint="pip install 'calibrant[report]'"
         ) from None
     script = get_plotlyjs()
     return Library(packed(script), script_hash(script), get_plotlyjs_version())

@@ -10,7 +10,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray, IntArray
 from calibrant.assessment.result import Assessment
-from calibrant.errors import CalibrantError
+from calibrant.errors import CalibrantError, shown
 from calibrant.results.curves import CumulativeCurve, Curve
 
 __all__ = ["Model", "read_models", "spread"]
@@ -90,7 +90,11 @@ def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Mode
     for name, one in assessments.items():
         if not isinstance(one, Assessment):
             raise CalibrantError(
-                f"assessments must hold results of assess; got {type(one).__name__} at {name!r}"
+                "must hold results of assess",
+                argument="assessments",
+                value=type(one),
+                found="{value} at {name}",
+                name=shown(name),
             )
     n_points = min(max(_POINTS // len(assessments), _LEAST_POINTS), _MOST_POINTS)
     return [

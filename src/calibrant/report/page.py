@@ -216,7 +216,7 @@ def _environment() -> Environment:
         from jinja2 import Environment, PackageLoader, StrictUndefined
     except ImportError:
         raise MissingDependencyError(
-            "a report needs jinja2: pip install 'calibrant[report]'"
+            "a report needs jinja2", hint="pip install 'calibrant[report]'"
         ) from None
     environment = Environment(
         loader=PackageLoader("calibrant.report"),

@@ -38,7 +38,7 @@ def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
     try:
         import pandas as pd
     except ImportError:
-        raise MissingDependencyError("to_frame needs pandas: pip install pandas") from None
+        raise MissingDependencyError("to_frame needs pandas", hint="pip install pandas") from None
     return pd.DataFrame(dict(columns))
 
 

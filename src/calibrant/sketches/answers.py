@@ -194,8 +194,11 @@ class OnProbabilities(_Known):
             _refuse("sums over bins that are not uniform, hard and closed on the left")
         if n_cells % n_bins:
             raise SketchError(
-                f"n_bins must divide the sketch's {n_cells} cells; got {n_bins}: take another "
-                "number, or give the rows, y_true and y_prob"
+                "must divide the {size} cells of the sketch",
+                argument="n_bins",
+                value=n_bins,
+                hint="use another number, or give the rows",
+                size=n_cells,
             )
         cells = np.array([self._cell_sums(quantity) for quantity in quantities])
         return np.asarray(cells.reshape(len(quantities), n_bins, -1).sum(axis=2))
@@ -270,7 +273,9 @@ class OnLogits(_Known):
         """Return the rows at their logits, with room for noise of scale `tails` around them."""
         if tails > LOGIT_REACH:
             raise SketchError(
-                f"a sketch smooths logits at scales up to {LOGIT_REACH:g}; got {tails:g}"
+                "a sketch smooths logits at scales up to {maximum:g}",
+                value=tails,
+                maximum=LOGIT_REACH,
             )
         width = self.sketch.cells.width
         room = int(np.ceil(TAILS * tails / width))
@@ -316,17 +321,20 @@ class OnLogits(_Known):
 def problem_of(sketch: Sketch) -> Problem:
     """Return a sketch as a problem that measures can ask."""
     if sketch.n == 0:
-        raise SketchError("the sketch is empty: update it with rows first")
+        raise SketchError("the sketch is empty", hint="update it with rows first")
     return OnProbabilities(sketch) if sketch.scale == "probability" else OnLogits(sketch)
 
 
 def _refuse(question: str) -> NoReturn:
-    raise SketchError(f"a sketch does not know {question}: give the rows, y_true and y_prob")
+    raise SketchError("a sketch does not know {question}", hint="give the rows", question=question)
 
 
 def _refuse_scale(scale: str) -> NoReturn:
     other = "logit" if scale == "probability" else "probability"
     raise SketchError(
-        f"this needs a sketch on the {scale} scale; this one is on the {other} scale: "
-        f"make another with Sketch(scale={scale!r})"
+        "this needs a sketch on the {scale} scale",
+        value=other,
+        found="one on the {value} scale",
+        hint="make another on that scale",
+        scale=scale,
     )

@@ -129,7 +129,7 @@ def check_header(header: bytes, size: int) -> None:
 def _checked(data: bytes) -> bytes:
     """Return the bytes without their checksum, or say why they are no sketch."""
     if not isinstance(data, bytes | bytearray | memoryview):
-        raise SketchError(f"a sketch is read from bytes; got {type(data).__name__}")
+        raise SketchError("must be bytes", argument="data", value=type(data))
     data = bytes(data)
     check_header(data[:HEADER_SIZE], len(data))
     content, checksum = data[:-_DIGEST], data[-_DIGEST:]

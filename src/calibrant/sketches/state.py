@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 from calibrant import checks
-from calibrant.errors import CalibrantError, SketchError, shown
+from calibrant.errors import CalibrantError, SketchError
 from calibrant.files import write_atomically
 from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS, Cells, Scale, make_cells
 from calibrant.sketches.deposit import add_rows
@@ -140,9 +140,9 @@ class Sketch:
         order or on another processor. Rows given weights of 1 are not the same as rows given none.
         """
         if not isinstance(other, Sketch):
-            raise SketchError(f"a sketch is compared with a sketch; got {type(other).__name__}")
+            raise SketchError("must be a Sketch", argument="other", value=type(other))
         if not 0 <= checks.as_float(rtol) < math.inf:
-            raise CalibrantError(f"rtol must be a number of at least 0; got {shown(rtol)}")
+            raise CalibrantError("must be a number of at least 0", argument="rtol", value=rtol)
         return self._cells == other._cells and self._table.close(
             other._table, float(rtol), self._cells.width
         )
@@ -200,9 +200,10 @@ class Sketch:
                 file.seek(0)
                 return cls.from_bytes(file.read())
         except SketchError as problem:
-            raise SketchError(f"{path}: {problem}") from None
+            problem.source = str(path)
+            raise
         except OSError as problem:
-            raise SketchError(f"{path}: {problem.strerror or problem}") from problem
+            raise SketchError(problem.strerror or str(problem), source=str(path)) from problem
 
     def _cells_in_words(self) -> str:
         return f"{self.n_cells} cells on the {self.scale} scale"

@@ -45,21 +45,23 @@ class Columns:
         """Return the columns that the arguments name."""
         for name, role in ((label, "label"), (weight, "weight"), (by, "by")):
             if not isinstance(name, str) and (name is not None or role == "label"):
-                raise CalibrantError(f"{role} must be the name of a column; got {name!r:.80}")
+                raise CalibrantError("must be the name of a column", argument=role, value=name)
         if isinstance(prob, str):
             return cls(label, (prob,), (), weight, by)
         if by is not None:
             raise CalibrantError(
-                "by must be absent when prob names one column a class: each class is a group"
+                "must be left out where {prob} names one column per class: each class is a group",
+                argument="by",
             )
         probs = tuple(prob.values()) if isinstance(prob, Mapping) else _listed(prob)
         if len(probs) < 2 or not all(isinstance(name, str) for name in probs):
             raise CalibrantError(
-                "prob must be the name of a column, or name at least two, one a class; "
-                f"got {prob!r:.80}"
+                "must be the name of a column, or name at least two, one per class",
+                argument="prob",
+                value=prob,
             )
         if len(set(probs)) < len(probs):
-            raise CalibrantError(f"prob must name each column once; got {list(probs)!r:.80}")
+            raise CalibrantError("must name each column once", argument="prob", value=list(probs))
         classes = tuple(prob) if isinstance(prob, Mapping) else ()
         return cls(label, probs, classes, weight, is_multiclass=True)
 
@@ -104,18 +106,30 @@ class Columns:
         is_number = dtype.is_numeric()
         if not is_number and dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Object):
             raise CalibrantError(
-                f"label column {self.label!r} must hold the names or numbers of classes; it holds "
-                f"{dtype}"
+                "must hold the names or numbers of classes",
+                argument="label",
+                value=str(dtype),
+                found="{dtype}",
+                dtype=dtype,
+                **in_words("label", self.label),
             )
         if not self.classes:
             return tuple(range(len(self.probs))) if is_number else self.probs
         kind = (int, float) if is_number else str
         if dtype != nw.Object and not all(isinstance(name, kind) for name in self.classes):
             raise CalibrantError(
-                f"prob must be keyed by the values of label column {self.label!r}, which holds "
-                f"{'numbers' if is_number else 'text'}; got {self.classes[0]!r}"
+                "must name classes by the values of label column {column!r}, which holds {values}",
+                argument="prob",
+                value=self.classes[0],
+                column=self.label,
+                values="numbers" if is_number else "text",
             )
         return self.classes
+
+
+def in_words(role: str, name: str) -> dict[str, Any]:
+    """Return what errors call the column that an argument names."""
+    return {role: f"{role} column {name!r}"}
 
 
 def quoted(name: str) -> str:
@@ -139,7 +153,13 @@ def inventory(schema: Mapping[str, Any]) -> str:
 def _check_numbers(dtype: Any, role: Role, name: str) -> None:
     # Columns of objects may hold numbers: they are looked at row by row.
     if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
-        hint = " (pass one column a class as prob for class names)" if role == "label" else ""
+        several = ", or give one column of probabilities per class" * (role == "label")
         raise CalibrantError(
-            f"{role} column {name!r} must hold numbers; it holds {dtype}: convert it first{hint}"
+            "must hold numbers",
+            argument=role,
+            value=str(dtype),
+            found="{dtype}",
+            hint="convert it first" + several,
+            dtype=dtype,
+            **in_words(role, name),
         )

@@ -1,4 +1,4 @@
-"""Faults: the rows that a source cannot count, how many, and the sentence said about them.
+"""Faults: the rows that a source cannot count, how many, and the error raised for them.
 
 Every checked column has two rules, in order: a row must have a value, and the value must be in
 range. A row is counted under the first rule that it breaks.
@@ -19,7 +19,8 @@ import numpy.typing as npt
 from calibrant import checks
 from calibrant.arrays import AnyArray
 from calibrant.errors import CalibrantError
-from calibrant.sources.columns import Columns, Role
+from calibrant.labels import listed
+from calibrant.sources.columns import Columns, Role, in_words
 
 Kind = Literal["missing", "outside"]
 OnInvalid = Literal["raise", "drop"]
@@ -68,13 +69,14 @@ class Rule(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A row that breaks a rule, and its place in words where that is known: "at index 3".
+    """A row that breaks a rule: its value, and its place where that is known.
 
     `largest` is the largest value of all rows that break it, where that is known.
     """
 
     value: Any
-    place: str = ""
+    position: int | None = None
+    within: str | None = None
     largest: float = np.inf
 
 
@@ -134,11 +136,11 @@ class Faults:
                 largest = max(first.largest, example.largest)
                 self.examples[code] = first._replace(largest=largest)
 
-    def merge(self, other: Faults, place: str) -> None:
-        """Note what was found wrong somewhere else."""
+    def merge(self, other: Faults, within: str) -> None:
+        """Note what was found wrong in a file."""
         for code, count in other.counts.items():
             example = other.examples.get(code)
-            self.add(code, count, example and example._replace(place=place))
+            self.add(code, count, example and example._replace(within=within))
 
     @property
     def total(self) -> int:
@@ -153,10 +155,10 @@ class Faults:
         """
         for code, count in self.counts.items():
             if self.rules[code].kind == "outside" and 2 * count > self.total + n_kept:
-                raise CalibrantError(self._sentence(code, ", too many to leave out"))
+                raise self._error(code, "; most rows are like that, too many to leave out")
         if self.total and on_invalid != "drop":
-            way_out = ", or leave such rows out with on_invalid='drop'" if on_invalid else ""
-            raise CalibrantError(self._sentence(min(self.counts)) + way_out)
+            way_out = ", or leave such rows out with {on_invalid}='drop'" if on_invalid else ""
+            raise self._error(min(self.counts), way_out)
 
     def warn(self, n_kept: int, stacklevel: int) -> None:
         """Tell how many rows were left out, if any."""
@@ -170,28 +172,28 @@ class Faults:
                 stacklevel=stacklevel + 1,
             )
 
-    def _sentence(self, code: int, remark: str = "") -> str:
-        rule, count = self.rules[code], self.counts[code]
-        example = self.examples.get(code, Example(None))
-        place = f" {example.place}" if example.place else ""
-        others = self.total - count
-        also = f", and {_rows(others)} with other faults" if others else ""
-        if rule.kind == "missing":
-            must, got = "must have a value in every row", f"got null or nan{place}"
-            number = _rows(count)
-        else:
-            must, got = _range(rule, example.value), f"got {example.value!r}{place}"
-            number = f"{_rows(count)} out of range"
-        return (
-            f"{rule.role} column {rule.column!r} {must}; {got} ({number}{also}{remark}): "
-            f"{_hint(rule, example)}"
+    def _error(self, code: int, remark: str) -> CalibrantError:
+        rule, example = self.rules[code], self.examples.get(code, Example(None))
+        others = "; other rows are invalid, too" if self.total > self.counts[code] else ""
+        return CalibrantError(
+            _must(rule, example.value),
+            argument=rule.role,
+            value=example.value,
+            found="null or nan" if rule.kind == "missing" else None,
+            position=example.position,
+            within=example.within,
+            count=self.counts[code],
+            hint=_hint(rule, example) + remark + others,
+            known=listed(rule.classes),
+            **in_words(rule.role, rule.column),
         )
 
 
-def _range(rule: Rule, value: Any) -> str:
+def _must(rule: Rule, value: Any) -> str:
+    if rule.kind == "missing":
+        return "must have a value in every row"
     if rule.classes:
-        listed = ", ".join(repr(name) for name in rule.classes[:6])
-        return f"must hold one of the classes {listed}{', ...' if len(rule.classes) > 6 else ''}"
+        return "must hold one of the classes {known}"
     if rule.role == "weight":
         is_weight = 0 <= value < np.inf
         return checks.WEIGHT_RULE if is_weight else "must be finite and not negative"
@@ -204,19 +206,19 @@ def _hint(rule: Rule, example: Example) -> str:
     if rule.kind == "missing":
         return "fill them"
     if rule.classes:
-        return "key prob by the values of the label column"
+        return "each class needs its own column of probabilities"
     if rule.role == "weight":
         is_weight = 0 <= value < np.inf
-        return "rescale the weights" if is_weight else "a weight says how much a row counts"
+        return "rescale the weights" if is_weight else "correct them"
     if rule.role == "label":
         return "outcomes are 0 or 1, or soft in between"
     if value >= -_ROUNDING_EXCESS and example.largest <= 1 + _ROUNDING_EXCESS:
-        return "this looks like rounding, so clip it if you agree"
+        return "rounding errors? clip them to [0, 1]"
     if value < 0:
-        return "turn logits or scores into probabilities first"
+        return "logits or scores? convert them to probabilities first"
     if example.largest <= 100:
-        return "divide by 100 if they are percentages"
-    return "are they probabilities?"
+        return "percentages? divide by 100"
+    return "only probabilities can be calibrated"
 
 
 def _rows(count: int) -> str:

@@ -21,7 +21,7 @@ from narwhals import Expr
 from calibrant.errors import CalibrantError, MissingDependencyError
 from calibrant.sketches.cells import Cells
 from calibrant.sketches.state import Sketch
-from calibrant.sources.columns import Columns, quoted
+from calibrant.sources.columns import Columns, in_words, quoted
 from calibrant.sources.faults import Faults, rules_of
 from calibrant.sources.formats import (
     FORMATS,
@@ -98,20 +98,27 @@ class Reader:
         try:
             yield
         except CalibrantError as problem:
-            raise CalibrantError(f"{path}: {problem}") from problem
+            problem.source = str(path)
+            raise
         # Arrow hands on the errors of DuckDB as its own, which are OSErrors.
         except (Error, OSError) as problem:
-            raise CalibrantError(self._explained(path, problem)) from problem
+            explained = self._explained(path, problem)
+            explained.source = str(path)
+            raise explained from problem
 
-    def _explained(self, path: Path, problem: BaseException) -> str:
+    def _explained(self, path: Path, problem: BaseException) -> CalibrantError:
         if "Invalid unicode" in str(problem):
-            return f"{path} must be in UTF-8, and is not: save it so, as in Excel's 'CSV UTF-8'"
+            return CalibrantError(
+                "the file must be in UTF-8, and is not",
+                hint="save it so, as in Excel's 'CSV UTF-8'",
+            )
         file = self._files.get(path)
         if file is not None and path in self._asked and "Could not convert" in str(problem):
-            sentence = file.explained(*self._asked[path])
-            if sentence is not None:
-                return f"{path}: {sentence}"
-        return f"{path} cannot be read as {FORMATS[format_of(path)]}: {_reason(problem)}"
+            explained = file.explained(*self._asked[path])
+            if explained is not None:
+                return explained
+        reason = _reason(problem).replace(str(path), path.name)
+        return CalibrantError(f"cannot be read as {FORMATS[format_of(path)]}: {reason}")
 
     def _check_origin(self, file: OpenFile, columns: Columns) -> None:
         """Refuse a column that is in some files and in the names of the folders of others."""
@@ -131,7 +138,7 @@ def connected() -> Iterator[Reader]:
         import duckdb
     except ImportError as problem:
         raise MissingDependencyError(
-            "reading files needs duckdb: pip install 'calibrant[files]'"
+            "reading files needs duckdb", hint="pip install 'calibrant[files]'"
         ) from problem
     with duckdb.connect() as connection:
         yield Reader(connection)
@@ -171,13 +178,19 @@ def paths_of(source: str | os.PathLike[str]) -> list[Path]:
     path = Path(text)
     if "://" in text:
         raise CalibrantError(
-            f"source must be a path or a glob of local files; got {text!r}: open it with duckdb "
-            "and give the relation"
+            "must be a path or a glob of local files",
+            argument="source",
+            value=text,
+            hint="download it first",
         )
     if path.is_dir():
         raise CalibrantError(
-            f"source must be a file or a glob; {text!r} is a folder: give for example "
-            f"{str(path / '*.parquet')!r}"
+            "must be a file or a glob",
+            argument="source",
+            value=text,
+            found="the folder {value}",
+            hint="give for example {example!r}",
+            example=str(path / "*.parquet"),
         )
     if path.exists():
         return [path]
@@ -207,7 +220,9 @@ def _tables(
             bound = columns.bound(frame.collect_schema())
             if classes not in (None, bound.classes):
                 raise CalibrantError(
-                    f"label column {columns.label!r} must hold text or numbers in all files alike"
+                    "must hold the same type in all files",
+                    argument="label",
+                    **in_words("label", columns.label),
                 )
             classes = bound.classes
         yield Table(path, frame, bound, found.groups)
@@ -252,7 +267,7 @@ def _streamed(
     with progress() as show:
         for path, frame, columns, _ in tables:
             tally = tally or Tally(columns, cells)
-            tally.begin(f" of {path.name}" + ", counting those kept by where" * is_filtered)
+            tally.begin(path.name + ", counting those kept by where" * is_filtered)
             with reader.saying(path):
                 for stretch in _stretches(frame.to_native(), columns.names):
                     tally.take(stretch)
@@ -289,7 +304,7 @@ def _pushed_down(
         with reader.saying(path):
             sketches, wrong = sketch_in_engine(frame, bound, cells)
         faults.rules = wrong.rules
-        faults.merge(wrong, f"in {path.name}")
+        faults.merge(wrong, path.name)
         parts[groups].append(sketches)
     total = {form: merged(some) for form, some in parts.items()}
     return merged(renamed(one, keys_of(one, form)) for form, one in total.items()), faults

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from urllib.parse import unquote
 
 from calibrant.errors import CalibrantError
-from calibrant.sources.columns import Columns, quoted
+from calibrant.sources.columns import Columns, in_words, quoted
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -130,8 +130,8 @@ class OpenFile:
                 i += 1
         return names
 
-    def explained(self, columns: Columns, label: LabelKind) -> str | None:
-        """Return the sentence about a value that is of another type than is asked for."""
+    def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
+        """Return the error of a value that is of another type than is asked for."""
         return None
 
 
@@ -166,7 +166,7 @@ class JsonFile(OpenFile):
         if kind in ("VARCHAR", "JSON") and name in _numbers(columns, label):
             values = _values(self.rows, f"{quoted(name)} IS NOT NULL", quoted(name))
             if values:
-                raise CalibrantError(_no_number(name, columns, values))
+                raise _no_number(name, columns, values)
             return "DOUBLE"
         return "DOUBLE" if _WHOLE.fullmatch(kind) else kind
 
@@ -208,8 +208,8 @@ class TextFile(OpenFile):
         rows = _csv(self.connection, self.path, list(self.types), f"{self.options}, header=false")
         return [str(cell) for cell in rows.limit(1).fetchall()[0]]
 
-    def explained(self, columns: Columns, label: LabelKind) -> str | None:
-        """Return the sentence about a value that is of another type than is asked for."""
+    def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
+        """Return the error of a value that is of another type than is asked for."""
         comma = self._has_decimal_commas(columns)
         for name in columns.names:
             if name in (columns.groups, *self.folders):
@@ -222,7 +222,7 @@ class TextFile(OpenFile):
                 .fetchall()
             )
             if found:
-                return _no_number(name, columns, [found[0][1]], f" at index {found[0][0]}")
+                return _no_number(name, columns, [found[0][1]], found[0][0])
         return None
 
     def _kind(self, name: str, columns: Columns, label: LabelKind) -> str:
@@ -395,23 +395,29 @@ def _values(rows: DuckDBPyRelation, condition: str, column: str) -> list[str]:
     return [value for (value,) in found.limit(_MOST_LINES).fetchall()]
 
 
-def _no_number(name: str, columns: Columns, values: Sequence[str], place: str = "") -> str:
-    """Show the first value that is not a number, and say what to do."""
+def _no_number(
+    name: str, columns: Columns, values: Sequence[str], position: int | None = None
+) -> CalibrantError:
+    """Return the error of the first value that is not a number."""
     roles = {other: role for role, other in columns.named()}
     role = roles.get(name, "along")
     value = next((value for value in values if not _is_number(value)), values[0])
     if _DECIMAL_COMMA.fullmatch(value):
-        got = f"{value!r}{place}"
-        way_out = (
-            "write a decimal point, or give the relation that duckdb.read_csv(..., decimal=',') "
-            "returns"
-        )
+        found, hint = "{value}", "write a decimal point"
     elif _PERCENTAGE.fullmatch(value):
-        got, way_out = f"the percentage {value!r}{place}", "write it as a number from 0 to 1"
+        found, hint = "the percentage {value}", "write it as a number from 0 to 1"
     else:
-        way_out = "convert it to 0 and 1 first" if role == "label" else "convert it first"
-        got = f"the text {value!r:.40}{place}"
-    return f"{role} column {name!r} must hold numbers; got {got}: {way_out}"
+        found = "the text {value}"
+        hint = "convert it to 0 and 1 first" if role == "label" else "convert it first"
+    return CalibrantError(
+        "must hold numbers",
+        argument=role,
+        value=value,
+        found=found,
+        position=position,
+        hint=hint,
+        **in_words(role, name),
+    )
 
 
 def _is_number(text: str) -> bool:

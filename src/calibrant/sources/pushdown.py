@@ -165,8 +165,10 @@ def _collected(frame: Lazy) -> Sums:
         table = frame.collect()
     except ImportError as problem:
         raise MissingDependencyError(
-            f"fetching cells from {frame.implementation.value} needs {problem.name}: "
-            f"pip install {problem.name}"
+            "fetching cells from {engine} needs {package}",
+            hint="pip install {package}",
+            engine=frame.implementation.value,
+            package=problem.name,
         ) from problem
     return {name: _array(name, table[name].to_list()) for name in names}
 

@@ -153,13 +153,17 @@ def sketched(
         sketches, faults = read(cells)
     except NarwhalsError as problem:
         reason = str(problem).partition("\n")[0]
-        raise CalibrantError(f"source cannot be read as asked: {reason}") from problem
+        raise CalibrantError(
+            "cannot be read as asked: {reason}", argument="source", reason=reason
+        ) from problem
     n = sum(one.n for one in sketches.values()) // len(columns.probs)
     faults.refuse(n, on_invalid)
     faults.warn(n, stacklevel=stacklevel + 1)
     if n == 0:
         left += " that can be counted" * bool(faults.total)
-        raise CalibrantError(f"source must have at least one row{left}; it has none")
+        raise CalibrantError(
+            "must have at least one row{left}", argument="source", value=0, found="none", left=left
+        )
     if columns.by is None and not columns.is_multiclass:
         return sketches[None]
     return sketches if columns.is_multiclass else in_order(sketches)
@@ -174,8 +178,10 @@ def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Fo
     frame = nw.from_native(source, pass_through=True)
     if not isinstance(frame, nw.DataFrame | nw.LazyFrame):
         raise CalibrantError(
-            "source must be a path, a glob or a table of pandas, polars, pyarrow, DuckDB, PySpark, "
-            f"Dask or Ibis; got {type(source).__name__}"
+            "must be a path, a glob or a table of pandas, polars, pyarrow, DuckDB, PySpark, Dask "
+            "or Ibis",
+            argument="source",
+            value=type(source),
         )
     columns = columns.bound(frame.collect_schema())
     if where is not None:
@@ -183,7 +189,7 @@ def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Fo
     if isinstance(frame, nw.LazyFrame):
         return sketch_in_engine(frame, columns, cells)
     tally = Tally(columns, cells)
-    tally.begin(" of the rows kept by where" * (where is not None))
+    tally.begin(None if where is None else "the rows kept by where")
     tally.take(frame)
     return tally.sketches, tally.faults
 
@@ -191,6 +197,7 @@ def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Fo
 def _check_where(where: object) -> None:
     if where is not None and not isinstance(where, Expr):
         raise CalibrantError(
-            "where must be a narwhals expression such as narwhals.col('country') == 'FR'; "
-            f"got {where!r:.80}"
+            "must be a narwhals expression such as narwhals.col('country') == 'FR'",
+            argument="where",
+            value=where,
         )

@@ -36,9 +36,10 @@ class Tally:
         self.sketches: dict[Any, Sketch] = {}
         self.faults = Faults(rules_of(columns))
         self._cells = cells
-        self._n_seen, self._origin = 0, ""
+        self._n_seen = 0
+        self._origin: str | None = None
 
-    def begin(self, origin: str) -> None:
+    def begin(self, origin: str | None) -> None:
         """Count places from 0 again, in words that say of what."""
         self._n_seen, self._origin = 0, origin
 
@@ -76,7 +77,7 @@ class Tally:
         return [
             _codes(frame[name], self.columns.classes)
             if role == "label" and self.columns.is_multiclass
-            else _numbers(frame[name])
+            else _numbers(frame[name], f"{role} column {name!r}")
             for role, name in self.columns.named()
         ]
 
@@ -91,18 +92,18 @@ class Tally:
             broken = broken_in_memory(rule, values[code // 2]) & ~seen
             if broken.any():
                 row = most_telling(values[code // 2], broken)
-                place = f"at index {self._n_seen + row}{self._origin}"
                 value = frame[rule.column][row : row + 1].to_list()[0]
-                example = Example(value, place, float(values[code // 2][broken].max()))
+                largest = float(values[code // 2][broken].max())
+                example = Example(value, self._n_seen + row, self._origin, largest)
                 self.faults.add(code, int(broken.sum()), example)
             seen |= broken
         return frame.filter((~seen).tolist())
 
 
-def _numbers(series: nw.Series[Any]) -> AnyArray:
+def _numbers(series: nw.Series[Any], called: str) -> AnyArray:
     """Return a column as numbers, without a copy where its values are plain and all there."""
     if series.dtype == nw.Object:
-        return checks.as_numbers(series.to_numpy(), repr(series.name))
+        return checks.as_numbers(series.to_numpy(), called)
     if series.dtype == nw.Decimal or series.null_count():
         series = series.cast(nw.Float64)
     return np.asarray(series.to_numpy())

@@ -285,5 +285,5 @@ def test_bad_options_are_refused():
     with pytest.raises(CalibrantError, match="n_bins must be a whole number of at least 1; got 0"):
         SCENARIOS["rare"].binned_ece(0)
     for bandwidth in (0, -1.0, math.nan, math.inf):
-        with pytest.raises(CalibrantError, match="bandwidth must be a number above 0; got"):
+        with pytest.raises(CalibrantError, match="bandwidth must be a positive number; got"):
             SCENARIOS["rare"].smooth_ece(bandwidth)

@@ -298,15 +298,15 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "preds", "target", "sentence"),
         [
-            ({}, [0.5, 1.5], [0, 1], r"preds must lie in \[0, 1\]; got 1.5 at index 1 .*"),
-            ({}, [-2.5, 3.5], [0, 1], "got -2.5 at index 0 .*; from_logits=True takes logits$"),
+            ({}, [0.5, 1.5], [0, 1], r"preds must lie in \[0, 1\]; got 1.5 at index 1: "),
+            ({}, [-2.5, 3.5], [0, 1], "got -2.5 at index 0 .*: from_logits=True takes logits$"),
             ({}, [0.5, np.nan], [0, 1], "preds must be finite; got nan at index 1"),
-            ({}, [0.5, 0.5], [0, 2], r"target must be 0 or 1; got 2 at index 1 \(1 value is not"),
-            ({}, [0.5, 0.5], [-1, -1], r"got -1 at index 0 \(2 values are not\): .*ignore_index"),
-            ({}, [0.5, 0.5], [0.0, 0.3], "got 0.30.* at index 1 .*soft labels"),
-            ({"ignore_index": -1}, [9.0, 9.0], [-1, 1], r"got 9.0 at index 1 \(1 value "),
+            ({}, [0.5, 0.5], [0, 2], r"target must be 0 or 1; got 2 at index 1: name"),
+            ({}, [0.5, 0.5], [-1, -1], r"got -1 at index 0 \(2 such values\): .*ignore_index"),
+            ({}, [0.5, 0.5], [0.0, 0.3], "got 0.30.* at index 1: soft labels"),
+            ({"ignore_index": -1}, [9.0, 9.0], [-1, 1], "got 9.0 at index 1: "),
             ({"from_logits": True}, [1.0, np.nan], [0, 1], "preds must be numbers; got nan at"),
-            ({}, [[0.5, 0.5]], [0], r"same shape; got \(1, 2\) and \(1,\)"),
+            ({}, [[0.5, 0.5]], [0], r"the shape of target; got \(1, 2\) and \(1,\)"),
         ],
     )
     def test_binary(self, options, preds, target, sentence):
@@ -319,15 +319,20 @@ class TestRefusals:
     @pytest.mark.parametrize(
         ("options", "preds", "target", "sentence"),
         [
-            ({}, [[0.5, 0.5, 0.5]], [0], "each row of preds must sum to 1; row 0 sums to 1.5"),
+            (
+                {},
+                [[0.5, 0.5, 0.5]],
+                [0],
+                "preds must have rows that sum to 1; got a sum of 1.5 at index 0",
+            ),
             ({}, [[1.5, -0.5, 0.0]], [0], r"preds must lie in .* got 1.5 at row 0, column 0"),
             ({}, [[0.7, -0.1, 0.4]], [0], r"preds must lie in .* row 0, column 1"),
             ({}, [[np.nan, 0.5, 0.5]], [0], "preds must be finite"),
             ({}, [[0.2, 0.3, 0.5]], [3], "target must be a class from 0 to 2; got 3 at index 0"),
-            ({}, [[0.2, 0.3, 0.5]], [0.0], "target must hold whole numbers"),
+            ({}, [[0.2, 0.3, 0.5]], [0.0], "target must hold classes as whole"),
             ({}, [[0.2, 0.8]], [0], r"preds must have shape \(n, 3, ...\).* got \(1, 2\)"),
             ({}, [0.2, 0.3, 0.5], 0, r"got \(3,\) and \(\)"),
-            ({"from_logits": True}, [[np.inf, 0, 0]], [0], "must have a softmax; row 0 has"),
+            ({"from_logits": True}, [[np.inf, 0, 0]], [0], "with a softmax; .* at index 0"),
         ],
     )
     def test_multiclass(self, options, preds, target, sentence):
@@ -347,7 +352,7 @@ class TestRefusals:
     def test_without_validation_compute_refuses(self, value):
         metric = SmoothCalibrationError(validate_args=False)
         metric.update(torch.tensor([0.5, value, 0.5]), torch.tensor([0, 1, 7]))
-        with pytest.raises(CalibrantError, match="2 rows were otherwise"):
+        with pytest.raises(CalibrantError, match="got 2 invalid rows"):
             metric.compute()
         metric.reset()
         metric.update(torch.tensor([0.5]), torch.tensor([0]))
@@ -375,7 +380,7 @@ class TestRefusals:
             (lambda: SmoothCalibrationError(validate_args=0), "validate_args must be True or Fal"),
             (lambda: CumulativeCalibrationError(normalize="no"), "normalize must be True or Fals"),
             (lambda: BinnedCalibrationError(norm="l3"), "norm must be one of"),
-            (lambda: BinnedCalibrationError(n_bins=11), "n_bins must divide n_cells=50400"),
+            (lambda: BinnedCalibrationError(n_bins=11), "n_bins must divide n_cells, 50400"),
             (lambda: BinnedCalibrationError(n_bins=0), "n_bins must be a whole number"),
             (lambda: CumulativeCalibrationError(statistic="sum"), "statistic must be one of"),
         ],

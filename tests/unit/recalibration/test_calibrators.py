@@ -173,9 +173,9 @@ def test_several_classes(name):
     one_map = name in ("identity", "temperature")
     assert len(fitted.maps_) == (1 if one_map else 3)
     if not one_map:
-        with pytest.raises(CalibrantError, match="3 maps, one a class"):
+        with pytest.raises(CalibrantError, match="3 maps, one per class"):
             fitted.to_sql("p")
-    with pytest.raises(CalibrantError, match=r"shape \(n, 3\), as in fit; got \(5,\)"):
+    with pytest.raises(CalibrantError, match=r"must have 3 columns, as when fitted; got 1"):
         fitted.predict(P[:5])
 
 
@@ -233,19 +233,22 @@ def test_what_a_sketch_cannot_teach(name):
     [
         (lambda c: c.fit(Y.astype(float), P), r"look swapped.*fit\(y_prob, y_true\)"),
         (lambda c: c.fit(P), r"y_true is missing: fit takes \(y_prob, y_true\)"),
-        (lambda c: c.fit(cb.Sketch(), P), "leave out y_prob"),
+        (lambda c: c.fit(cb.Sketch(), P), "y_prob must be left out"),
         (lambda c: c.fit(P, cb.Sketch()), r"give it alone, fit\(sketch\)"),
         (lambda c: c.fit(cb.Sketch()), "sketch is empty"),
         (lambda c: c.fit(P + 1, Y), "must lie in"),
-        (lambda c: c.fit(P, Y[:-1]), "same number of rows"),
+        (lambda c: c.fit(P, Y[:-1]), "y_prob must have as many rows as y_true"),
         (lambda c: c.fit([], []), "at least one row"),
         (lambda c: c.fit(P, Y, sample_weight=-P), "must not be negative"),
         (lambda c: c.fit(P, Y + 5), "5 and 6"),
-        (lambda c: c.fit(np.stack((1 - P, P), 1), Y, pos_label=0), "pos_label has no say"),
+        (lambda c: c.fit(np.stack((1 - P, P), 1), Y, pos_label=0), "pos_label must be left out"),
         (lambda c: c.fit(P, Y).predict([0.5, 1.5]), "must lie in"),
         (lambda c: c.fit(P, Y).predict([0.5, np.nan]), "must be finite"),
-        (lambda c: c.fit(P, Y).predict(np.full((2, 3), 1 / 3)), r"\(n,\) or \(n, 2\), as in fit"),
-        (lambda c: c.fit(P, Y).predict([[0.2, 0.2]]), "must sum to 1"),
+        (
+            lambda c: c.fit(P, Y).predict(np.full((2, 3), 1 / 3)),
+            r"must have one column or two, as when fitted; got 3",
+        ),
+        (lambda c: c.fit(P, Y).predict([[0.2, 0.2]]), "must have rows that sum to 1"),
     ],
 )
 def test_sentences(call, words):

@@ -270,7 +270,7 @@ def test_outer_cells_have_no_offsets():
 
 def test_only_bytes_are_read():
     for wrong in ("calibrnt", None, 3):
-        with pytest.raises(SketchError, match="read from bytes"):
+        with pytest.raises(SketchError, match="data must be bytes; got"):
             cb.Sketch.from_bytes(wrong)
 
 

@@ -225,7 +225,7 @@ def test_allclose_sees_what_matters():
     assert not a.allclose(cb.Sketch().update([1, 1], [0.25, 0.75], [1.0, 0.3]))
     assert not a.allclose(cb.Sketch().update([0, 1], [0.25, 0.75]))
     assert not a.allclose(cb.Sketch(100))
-    with pytest.raises(SketchError, match="compared with a sketch"):
+    with pytest.raises(SketchError, match="must be a Sketch; got int"):
         a.allclose(3)
 
 

@@ -132,7 +132,7 @@ def test_late_decimals_of_json_and_of_groups_are_not_rounded(way, at):
 @pytest.mark.parametrize("line", [b"0.5,1,3", b"0.5", b'"0.5,1'])
 def test_late_trouble_is_told_with_its_line(way, at, line):
     path = at("late.csv", b"p,y\n" + b"0.5,1\n" * 30_000 + line + b"\n")
-    assert re.search(r"late\.csv cannot be read as CSV: .*Line: 30002", refusal(path))
+    assert re.search(r"late\.csv: cannot be read as CSV: .*Line: 30002", refusal(path))
 
 
 @pytest.mark.parametrize("line", ["oops,1", "# note,1", "0x1,1"])
@@ -194,7 +194,7 @@ def test_classes_in_files(way, at, tmp_path):
     assert made[1] == Sketch(2520).update([1, 0, 1], [0.25, 0.5, 0.75])
     at("3.csv", b"a,b,label\n0.25,0.75,b\n")
     said = refusal(f"{tmp_path}/*.csv", label="label", prob=["a", "b"])
-    assert said.endswith("label column 'label' must hold text or numbers in all files alike")
+    assert said.endswith("label column 'label' must hold the same type in all files")
 
 
 def test_where_on_files(way, at):
@@ -219,7 +219,8 @@ def test_faults_are_told_with_their_file(way, at, tmp_path):
     at("1.csv", GOOD)
     at("2.csv", b"p,y\n0.5,1\n1.5,0\n,1\nnan,1\n")
     said = refusal(f"{tmp_path}/*.csv")
-    assert re.search(r"prob column 'p' must have a value.* 2\.csv \(2 rows, and 1 row with", said)
+    assert re.search(r"prob column 'p' must have a value.* 2\.csv \(2 such values\): fill", said)
+    assert said.endswith("; other rows are invalid, too")
     with pytest.warns(UserWarning, match=r"^3 rows of 6 left out: 2 with null or nan in 'p', 1 "):
         made = sketch(f"{tmp_path}/*.csv", label="y", prob="p", on_invalid="drop")
     assert made == EXPECTED + Sketch().update([1], [0.5])
@@ -227,9 +228,11 @@ def test_faults_are_told_with_their_file(way, at, tmp_path):
 
 def test_percentages_are_told_by_all_files(way, at, tmp_path):
     at("1.csv", b"p,y\n2,1\n3,0\n")
-    assert refusal(f"{tmp_path}/*.csv").endswith("divide by 100 if they are percentages")
+    assert refusal(f"{tmp_path}/*.csv").endswith(
+        ": percentages? divide by 100; most rows are like that, too many to leave out"
+    )
     at("2.csv", b"p,y\n4999,1\n")
-    assert refusal(f"{tmp_path}/*.csv").endswith("are they probabilities?")
+    assert ": only probabilities can be calibrated;" in refusal(f"{tmp_path}/*.csv")
 
 
 def test_places_are_counted_in_each_file_across_stretches(at, tmp_path, monkeypatch):
@@ -238,7 +241,7 @@ def test_places_are_counted_in_each_file_across_stretches(at, tmp_path, monkeypa
     monkeypatch.setattr(files, "_BATCH", 2048)
     at("1.csv", GOOD)
     at("2.csv", b"p,y\n" + b"0.5,1\n" * 5000 + b"1.5,1\n")
-    assert "got 1.5 at index 5000 of 2.csv (1 row" in refusal(f"{tmp_path}/*.csv")
+    assert "got 1.5 at index 5000 of 2.csv: " in refusal(f"{tmp_path}/*.csv")
     said = refusal(f"{tmp_path}/*.csv", where=nw.col("p") > 0.3)
     assert "at index 5000 of 2.csv, counting those kept by where" in said
 
@@ -433,7 +436,7 @@ def test_a_wrong_checksum_is_refused(way, at):
     altered = stored.replace(b"0.375", b"0.875")
     assert altered != stored
     said = refusal(at("rows.csv.gz", altered))
-    assert "rows.csv.gz cannot be read as CSV: its checksum is wrong" in said
+    assert "rows.csv.gz: cannot be read as CSV: its checksum is wrong" in said
     lines = gzip.compress(b'{"p":0.5,"y":1}\n', compresslevel=0).replace(b"0.5", b"0.7")
     assert "checksum" in refusal(at("rows.jsonl.gz", lines))
     # Parts that follow each other are one file.
@@ -459,8 +462,8 @@ HOSTILE = (
     ("empty.jsonl", b"", "the file is empty"),
     ("empty.csv.gz", gzip.compress(b""), ""),
     ("blank.csv", b"\n\n", "there is no column 'p'"),
-    ("header.csv", b"p,y\n", "source must have at least one row; it has none"),
-    ("bare_header.csv", b"p,y", "source must have at least one row; it has none"),
+    ("header.csv", b"p,y\n", "source must have at least one row; got none"),
+    ("bare_header.csv", b"p,y", "source must have at least one row; got none"),
     ("other.csv", b"a,b\n1,2\n", "there is no column 'p'; the columns are 'a', 'b'"),
     ("headless.csv", b"0.5,1\n0.2,0\n", "there is no column 'p'; the columns are '0.5', '1'"),
     ("long_row.csv", b"p,y\n0.5,1\n0.25,0,7\n", "same number of fields?"),
@@ -481,16 +484,20 @@ HOSTILE = (
     ("na.csv", b"p,y\n0.5,1\nNA,0\n", "'p' must have a value in every row"),
     ("unwritten.csv", b"p,y\n,1\n,0\n", "'p' must have a value in every row"),
     ("open_quote.csv", b'p,y\n"0.5,1\n0.2,0\n', "open_quote.csv"),
-    ("rubbish.csv", bytes(range(256)) * 20, "rubbish.csv cannot be read as CSV"),
+    ("rubbish.csv", bytes(range(256)) * 20, "rubbish.csv: cannot be read as CSV"),
     ("zeros.csv", bytes(1000), ""),
-    ("utf16.csv", GOOD.decode().encode("utf-16"), "utf16.csv must be in UTF-8, and is not"),
-    ("latin.csv", b"p,y,caf\xe9\n0.5,1,\xe9\n", "latin.csv must be in UTF-8, and is not"),
-    ("rubbish.csv.gz", b"rubbish" * 9, "rubbish.csv.gz cannot be read as CSV: Not a gzipped"),
+    (
+        "utf16.csv",
+        GOOD.decode().encode("utf-16"),
+        "utf16.csv: the file must be in UTF-8, and is not",
+    ),
+    ("latin.csv", b"p,y,caf\xe9\n0.5,1,\xe9\n", "latin.csv: the file must be in UTF-8, and is not"),
+    ("rubbish.csv.gz", b"rubbish" * 9, "rubbish.csv.gz: cannot be read as CSV: Not a gzipped"),
     ("cut.csv.gz", gzip.compress(GOOD * 999)[:-20], "cut.csv.gz"),
-    ("rubbish.csv.zst", b"rubbish" * 9, "rubbish.csv.zst cannot be read as CSV"),
-    ("rubbish.parquet", b"rubbish" * 9, "rubbish.parquet cannot be read as Parquet"),
+    ("rubbish.csv.zst", b"rubbish" * 9, "rubbish.csv.zst: cannot be read as CSV"),
+    ("rubbish.parquet", b"rubbish" * 9, "rubbish.parquet: cannot be read as Parquet"),
     ("rubbish.jsonl", b"rubbish" * 9, "rubbish.jsonl"),
-    ("cut.jsonl", b'{"p": 0.5, "y": 1}\n{"p":', "cut.jsonl cannot be read as JSON lines: Mal"),
+    ("cut.jsonl", b'{"p": 0.5, "y": 1}\n{"p":', "cut.jsonl: cannot be read as JSON lines: Mal"),
     ("mixed.jsonl", b'{"p": 0.5, "y": 1}\n{"p": "x", "y": 1}\n', "'p' must hold numbers"),
     ("table.xlsx", b"PK", "files must be called *.csv"),
     ("nothing", GOOD, "files must be called *.csv"),
@@ -506,8 +513,8 @@ def test_hostile_files_are_refused_in_one_sentence(way, at, name, content, said)
 def test_paths_that_lead_nowhere(tmp_path):
     assert refusal(tmp_path / "none.csv") == f"there is no file {str(tmp_path / 'none.csv')!r}"
     assert refusal(f"{tmp_path}/*.csv") == f"no file matches {f'{tmp_path}/*.csv'!r}"
-    assert "is a folder: give for example" in refusal(tmp_path)
-    assert "is a folder" in refusal(".")
+    assert "; got the folder " in refusal(tmp_path)
+    assert "; got the folder '.': give for example '*.parquet'" in refusal(".")
     assert "local files" in refusal("s3://bucket/rows.parquet")
 
 
@@ -517,9 +524,9 @@ def test_a_damaged_parquet_file(way, tmp_path):
     duckdb.connect().execute(f"COPY ({rows}) TO '{path}'")
     data = path.read_bytes()
     path.write_bytes(data[:4] + b"\xff" * 60 + data[64:])
-    assert "rows.parquet cannot be read as Parquet" in refusal(path)
+    assert "rows.parquet: cannot be read as Parquet" in refusal(path)
     path.write_bytes(data[: len(data) // 2])
-    assert "rows.parquet cannot be read as Parquet" in refusal(path)
+    assert "rows.parquet: cannot be read as Parquet" in refusal(path)
 
 
 def test_without_duckdb(at, monkeypatch):

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.arrays import AnyArray, FloatArray, as_array, missing_values
 from calibrant.errors import CalibrantError
 from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
@@ -83,17 +83,22 @@ def read_codes(groups: Any, sample_weight: Any, n_rows: int) -> Index:
         labels = labels[weight > 0]
     if len(labels) != n_rows:
         raise CalibrantError(
-            f"groups must have one cluster label a row; got {len(labels)} labels for "
-            f"{n_rows} rows that carry weight"
+            "must have one cluster label per row",
+            argument="groups",
+            value=len(labels),
+            found="{value} labels for {n_rows} rows with positive weight",
+            n_rows=n_rows,
         )
     try:
         _, code = np.unique(labels, return_inverse=True)
     except TypeError:
         raise CalibrantError(
-            "groups must hold labels of one kind, such as all numbers or all strings"
+            "must hold labels of one type, such as all numbers or all strings", argument="groups"
         ) from None
     if code.max() == 0:
-        raise CalibrantError("groups must hold at least two clusters; all rows are in one")
+        raise CalibrantError(
+            "must hold at least two clusters", argument="groups", value=1, found="one"
+        )
     return np.asarray(code)
 
 
@@ -105,10 +110,7 @@ def _check_labelled(labels: AnyArray) -> None:
     else:
         missing = np.asarray(labels != labels)
     if missing.any():
-        raise CalibrantError(
-            f"groups must have no missing values; the first of {int(missing.sum())} is at index "
-            f"{int(missing.argmax())}: remove or fill them"
-        )
+        raise missing_values("groups", missing)
 
 
 def cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) -> FloatArray:

@@ -16,7 +16,8 @@ except ModuleNotFoundError as problem:
     if (problem.name or "").partition(".")[0] != "sklearn":
         raise
     raise MissingDependencyError(
-        "calibrant.integrations.sklearn needs scikit-learn: pip install 'calibrant[sklearn]'"
+        "calibrant.integrations.sklearn needs scikit-learn",
+        hint="pip install 'calibrant[sklearn]'",
     ) from problem
 
 _SCORERS = scorers()

@@ -18,8 +18,9 @@ def probabilities(estimator: Any, X: Any) -> tuple[AnyArray, list[Any]]:
     name = type(estimator).__name__
     if not hasattr(estimator, "predict_proba"):
         raise CalibrantError(
-            f"{name} has no predict_proba, and calibration is about probabilities: "
-            "CalibratedClassifierCV makes them"
+            "{name} has no predict_proba, and calibration needs probabilities",
+            hint="CalibratedClassifierCV makes them",
+            name=name,
         )
     check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Self
 
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.integrations.sklearn.classifiers import probabilities
 from calibrant.plot.canvas import check_axes
 
@@ -71,5 +71,5 @@ def axes_of_pyplot(ax: Axes | None, width: float, height: float) -> Axes:
 def read_name(name: object) -> str:
     """Return what an estimator is called, nothing if None."""
     if name is not None and not isinstance(name, str):
-        raise CalibrantError(f"name must be text; got {shown(name)}")
+        raise CalibrantError("must be text", argument="name", value=name)
     return name or ""

@@ -12,7 +12,7 @@ from typing import Any, Self
 from sklearn.utils.metadata_routing import MetadataRequest
 
 from calibrant import checks
-from calibrant.errors import CalibrantError, shown
+from calibrant.errors import CalibrantError
 from calibrant.integrations.sklearn.classifiers import probabilities
 from calibrant.measures.registry import measures
 
@@ -51,8 +51,9 @@ class CalibrationScorer:
     def __init__(self, measure: Callable[..., float], **options: Any) -> None:
         if not callable(measure):
             raise CalibrantError(
-                "measure must be a function of calibrant's, such as calibrant.smooth_ece; got "
-                f"{shown(measure)}"
+                "must be a function of calibrant's, such as calibrant.smooth_ece",
+                argument="measure",
+                value=measure,
             )
         given = ("labels", "sample_weight")
         known = [name for name in checks.keywords(measure) if name not in given]

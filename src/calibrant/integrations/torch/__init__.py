@@ -17,7 +17,9 @@ try:
     from calibrant.integrations.torch.sketch_metric import SketchMetric
 except ModuleNotFoundError as problem:
     raise MissingDependencyError(
-        f"calibrant.integrations.torch needs {problem.name}: pip install 'calibrant[torch]'"
+        "calibrant.integrations.torch needs {package}",
+        hint="pip install 'calibrant[torch]'",
+        package=problem.name,
     ) from problem
 
 __all__ = [

@@ -80,7 +80,12 @@ class BinnedCalibrationError(SketchMetric):
         options = {"n_bins": checks.as_bins(n_bins), "norm": norm}
         super().__init__(task, measure="ece", options=options, **kwargs)
         if self._cells.n_cells % n_bins:
-            raise CalibrantError(f"n_bins must divide n_cells={self._cells.n_cells}; got {n_bins}")
+            raise CalibrantError(
+                "must divide {n_cells}, {n_sketched}",
+                argument="n_bins",
+                value=n_bins,
+                n_sketched=self._cells.n_cells,
+            )
 
 
 class CumulativeCalibrationError(SketchMetric):

@@ -96,7 +96,9 @@ class SketchMetric(Metric):
     ) -> None:
         super().__init__(**kwargs)
         if ignore_index is not None and not isinstance(ignore_index, int):
-            raise CalibrantError(f"ignore_index must be a whole number; got {ignore_index!r}")
+            raise CalibrantError(
+                "must be a whole number", argument="ignore_index", value=ignore_index
+            )
         from_logits = checks.as_flag(from_logits, "from_logits")
         self._task = _read_task(task, num_classes, from_logits)
         info = find_measure(measure, answered_by_sketches())
@@ -158,8 +160,11 @@ class SketchMetric(Metric):
         """
         if refused := int(self.tally[1]):
             raise CalibrantError(
-                f"preds must lie in [0, 1] and target be a class; {refused} rows were otherwise: "
-                "validate_args=True tells which"
+                "must lie in [0, 1] and {target} be a class",
+                argument="preds",
+                value=refused,
+                found="{value} invalid rows",
+                hint="{validate_args}=True tells which",
             )
         first, second = self.offsets.cpu().numpy()
         counts = self.counts.cpu().numpy().copy()
@@ -183,8 +188,11 @@ class SketchMetric(Metric):
             loaded = state_dict.get(prefix + name, state)
             if loaded.shape != state.shape:
                 raise CalibrantError(
-                    f"{name} must have shape {tuple(state.shape)}; got {tuple(loaded.shape)}: "
-                    "a state fits metrics of the same n_cells"
+                    "must have shape {shape}",
+                    argument=name,
+                    value=tuple(loaded.shape),
+                    hint="a state fits metrics of the same {n_cells}",
+                    shape=tuple(state.shape),
                 )
             # A copy, because states change in place and the caller's are not ours to change.
             setattr(self, name, loaded.to(state, copy=True))
@@ -206,11 +214,13 @@ def _read_task(task: str, num_classes: int | None, from_logits: bool) -> Task:
     checks.check_choice(task, "task", ("binary", "multiclass"))
     if task == "binary":
         if num_classes is not None:
-            raise CalibrantError(f"num_classes is for task='multiclass'; got {num_classes!r}")
+            raise CalibrantError(
+                "is for {task}='multiclass'", argument="num_classes", value=num_classes
+            )
         return Binary(from_logits)
     if num_classes is None or checks.as_count(num_classes, "num_classes") < 2:
         raise CalibrantError(
-            f"num_classes must be at least 2 for task='multiclass'; got {num_classes!r}"
+            "must be at least 2 for {task}='multiclass'", argument="num_classes", value=num_classes
         )
     return Multiclass(num_classes, from_logits)
 
@@ -223,7 +233,7 @@ def _equals(target: Tensor, value: int | None) -> Tensor:
 
 def _at_home(values: Tensor, name: str) -> Tensor:
     if not isinstance(values, Tensor):
-        raise CalibrantError(f"{name} must be a tensor; got {type(values).__name__}")
+        raise CalibrantError("must be a tensor", argument=name, value=type(values))
     return values.detach().to(_home(values.device))
 
 

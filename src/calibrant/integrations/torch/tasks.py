@@ -47,8 +47,12 @@ class Binary:
         _check_floating(preds)
         if preds.shape != target.shape:
             raise CalibrantError(
-                f"preds and target must have the same shape; got {tuple(preds.shape)} and "
-                f"{tuple(target.shape)}: task='multiclass' takes one column a class"
+                "must have the shape of {target}",
+                argument="preds",
+                value=tuple(preds.shape),
+                found="{value} and {shape}",
+                hint="{task}='multiclass' takes one column per class",
+                shape=tuple(target.shape),
             )
         return preds.reshape(-1), target.reshape(-1)
 
@@ -73,7 +77,7 @@ class Binary:
             if target.is_floating_point()
             else "name a value to leave out with ignore_index, or give task='multiclass'"
         )
-        _check_targets(target, self.is_target(target), "0 or 1", hint)
+        _check_targets(target, self.is_target(target), "must be 0 or 1", hint)
         preds = preds.masked_fill(ignored, 0)
         if self.from_logits:
             checks.check_logits(as_array(preds, "preds"), "preds")
@@ -92,12 +96,20 @@ class Multiclass:
         """Return predictions of shape (n, classes) and as many targets."""
         _check_floating(preds)
         if target.is_floating_point():
-            raise CalibrantError(f"target must hold whole numbers, classes; got {target.dtype}")
+            raise CalibrantError(
+                "must hold classes as whole numbers",
+                argument="target",
+                value=target.dtype,
+            )
         shape = (*target.shape[:1], self.n_classes, *target.shape[1:])
         if target.ndim == 0 or preds.shape != shape:
             raise CalibrantError(
-                f"preds must have shape (n, {self.n_classes}, ...) and target (n, ...); got "
-                f"{tuple(preds.shape)} and {tuple(target.shape)}"
+                "must have shape (n, {n_classes}, ...) and {target} (n, ...)",
+                argument="preds",
+                value=tuple(preds.shape),
+                found="{value} and {shape}",
+                n_classes=self.n_classes,
+                shape=tuple(target.shape),
             )
         return preds.movedim(1, -1).reshape(-1, self.n_classes), target.reshape(-1)
 
@@ -121,16 +133,20 @@ class Multiclass:
     def check(self, preds: Tensor, target: Tensor, ignored: Tensor) -> None:
         """Refuse rows that cannot be."""
         target = target.masked_fill(ignored, 0)
-        rule = f"a class from 0 to {self.n_classes - 1}"
-        hint = "name a value to leave out with ignore_index"
+        rule = f"must be a class from 0 to {self.n_classes - 1}"
+        hint = "name a value to leave out with {ignore_index}"
         _check_targets(target, self.is_target(target), rule, hint)
         preds = preds.masked_fill(ignored[:, None], 1 / self.n_classes)
         if self.from_logits:
             # -inf rules a class out; only these have no softmax.
             bad = preds.softmax(dim=1, dtype=torch.float64).isnan().any(dim=1)
             raise CalibrantError(
-                f"each row of preds must have a softmax; row {_first(bad)} has nan, inf or nothing "
-                f"but -inf ({int(bad.sum())} of {len(bad)} rows do)"
+                "must have rows with a softmax",
+                argument="preds",
+                value=preds[_first(bad)].tolist(),
+                found="nan, inf or nothing but -inf",
+                position=_first(bad),
+                count=int(bad.sum()),
             )
         _check_probabilities(preds)
         checks.check_row_sums(as_array(preds, "preds"), "preds")
@@ -139,8 +155,10 @@ class Multiclass:
 def _check_floating(preds: Tensor) -> None:
     if not preds.is_floating_point():
         raise CalibrantError(
-            f"preds must be a floating-point tensor; got {preds.dtype}: the order is "
-            "(preds, target)"
+            "must be a floating-point tensor",
+            argument="preds",
+            value=preds.dtype,
+            hint="the order is ({preds}, {target})",
         )
 
 
@@ -148,10 +166,13 @@ def _check_targets(target: Tensor, known: Tensor, rule: str, hint: str) -> None:
     if bool(known.all()):
         return
     index = _first(~known)
-    count = int((~known).sum())
     raise CalibrantError(
-        f"target must be {rule}; got {target[index].item()!r} at index {index} "
-        f"({count} value{'s are' if count > 1 else ' is'} not): {hint}"
+        rule,
+        argument="target",
+        value=target[index],
+        position=index,
+        count=int((~known).sum()),
+        hint=hint,
     )
 
 
@@ -161,7 +182,14 @@ def _check_probabilities(preds: Tensor) -> None:
     try:
         checks.check_probabilities(values, "preds")
     except CalibrantError as problem:
-        raise CalibrantError(f"{problem}; from_logits=True takes logits") from None
+        raise CalibrantError(
+            problem.rule,
+            argument=problem.argument,
+            value=problem.value,
+            position=problem.position,
+            count=problem.count,
+            hint="{from_logits}=True takes logits",
+        ) from None
 
 
 def _first(bad: Tensor) -> int:
