@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
-from calibrant.errors import CalibrantError, SketchError, shown
+from calibrant.errors import CalibrantError, SketchError
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.sketches.cells import Scale
