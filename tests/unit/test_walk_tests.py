@@ -259,7 +259,10 @@ def test_simulated_steps_have_the_mean_and_variance_they_should(weighted):
     cells = GroupCells.around(sample, member)
     dealt = (DealtResiduals if weighted else DealtCounts).of(cells)
     nulls = [
-        (CalibratedOutcomes.of(sample), sample.atoms.weight_squared * _spread(sample.atoms.score)),
+        (
+            CalibratedOutcomes.of(sample),
+            sample.pooled.weight_squared * _spread(sample.pooled.score),
+        ),
         (dealt, cells.variance[cells.variance > 0]),
     ]
     for hypothesis, variance in nulls:

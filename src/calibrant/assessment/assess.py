@@ -33,13 +33,12 @@ from calibrant.measures.binned_error import read_binned_error, read_binning
 from calibrant.measures.masses import point_masses
 from calibrant.measures.named import read_measure
 from calibrant.measures.scores import BrierScore
-from calibrant.measures.walk import Statistic, Walk, calibration_walk
+from calibrant.measures.walk import Statistic, Walk, calibration_walk, excursion_error
 from calibrant.multiclass import check_is_one, read_table, reduce_table
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 from calibrant.results.curves import Curve
 from calibrant.results.p_values import TestResult
-from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS
 from calibrant.sketches.state import Sketch
@@ -142,25 +141,25 @@ def assess(
         problem=_kind(table, multiclass),
         version=__version__,
     )
-    rows = next(reduce_table(table, multiclass, labels).problems())
+    problem = next(reduce_table(table, multiclass, labels).problems())
     binned = read_binned_error(n_bins=settings.n_bins)
     classes: tuple[ClassRow, ...] = ()
     if isinstance(table, ClassTable) and settings.problem == "confidence":
         classes = tuple(class_rows(table, labels, binned))
-    return Assessor(rows, settings, generator).assessment(classes)
+    return Assessor(problem, settings, generator).assessment(classes)
 
 
 @dataclass(frozen=True, eq=False)
 class Assessor:
     """One problem, and how it is to be assessed."""
 
-    rows: Problem
+    given: Problem
     settings: Settings
     rng: Generator
 
     def assessment(self, classes: tuple[ClassRow, ...]) -> Assessment:
         """Return the whole picture."""
-        problem, walk, certain = self.problem, self.walk, Certain.of(self.rows)
+        problem, walk, certain = self.problem, self.walk, Certain.of(self.given)
         summary = Summary.of(problem, self.settings.level)
         estimates, test = tuple(self.estimates()), self.test()
         by_name = {one.measure: one for one in estimates}
@@ -200,14 +199,14 @@ class Assessor:
     @cached_property
     def problem(self) -> Problem:
         """The rows, or so many of them pooled in a sketch."""
-        rows = self.rows
-        if not isinstance(rows, Sample) or rows.n < _MANY_ROWS:
-            return rows
+        if not self.given.is_exact or self.given.n < _MANY_ROWS:
+            return self.given
+        rows = self.given.rows
         # A walk over cells blurs by what a cell holds, and noise shrinks with the root of n.
         n_cells = DEFAULT_CELLS * math.ceil(math.sqrt(rows.n / _ROWS_OF_DEFAULT_CELLS))
-        pooled = problem_of(Sketch(min(n_cells, MOST_CELLS)).update(rows.y, rows.p, rows.w))
-        noise = np.sqrt(float(pooled.steps.weight_squared.sum())) / pooled.weight
-        return pooled if pooled.walk_error <= _BLUR * noise else rows
+        sketch = problem_of(Sketch(min(n_cells, MOST_CELLS)).update(rows.y, rows.p, rows.w))
+        noise = np.sqrt(float(sketch.pooled.weight_squared.sum())) / sketch.weight
+        return sketch if excursion_error(sketch) <= _BLUR * noise else rows
 
     @cached_property
     def walk(self) -> Walk:
@@ -218,15 +217,18 @@ class Assessor:
         """Yield the estimate of each measure."""
         for name in _MEASURES:
             yield self._estimate(name, self.problem)
-        rows = self.rows
-        if isinstance(rows, Sample):
-            if rows.n >= _MANY_ROWS:
-                rows = problem_of(Sketch(scale="logit").update(rows.y, rows.p, rows.w))
-            yield self._estimate("logit_smoothed_ece", rows)
+        if not self.given.is_exact:
+            return
+        if self.given.n < _MANY_ROWS:
+            yield self._estimate("logit_smoothed_ece", self.given)
+        else:
+            rows = self.given.rows
+            sketch = Sketch(scale="logit").update(rows.y, rows.p, rows.w)
+            yield self._estimate("logit_smoothed_ece", problem_of(sketch))
 
     def _left_out(self) -> Iterator[str]:
         """Yield why there is no estimate of a measure."""
-        if not isinstance(self.rows, Sample):
+        if not self.given.is_exact:
             yield "No logit_smoothed_ece: logits are known to sketches on the logit scale alone."
 
     def curves(self, binning: Binning) -> Iterator[Curve]:

@@ -27,7 +27,6 @@ from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
-from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.state import Sketch
 
@@ -151,9 +150,9 @@ class Tabulator:
 
     def row(self, group: Any, problem: Problem) -> GroupRow:
         """Return the row of one group, its P-value not yet adjusted."""
-        steps, walk = problem.steps, calibration_walk(problem)
-        total = float(steps.weight.sum())
-        mean = float(steps.weight @ steps.score) / total
+        pooled, walk = problem.pooled, calibration_walk(problem)
+        total = float(pooled.weight.sum())
+        mean = float(pooled.weight @ pooled.score) / total
         small = _is_small(problem, mean)
         # A seed starts anew for each group: each row is what `estimate` gives.
         rng = read_generator(self.rng)
@@ -162,7 +161,7 @@ class Tabulator:
         return GroupRow(
             group=group,
             n=problem.n,
-            prevalence=float(steps.true.sum()) / total,
+            prevalence=float(pooled.true.sum()) / total,
             mean_prediction=mean,
             smooth_ece=estimated("smooth_ece", SmoothError(), problem, question),
             ece=self.binned(problem),
@@ -215,7 +214,7 @@ def _note(problem: Problem, walk: Walk) -> str:
 
 def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[Any, Problem]]:
     """Yield the rows of each group as a problem of its own."""
-    if not isinstance(whole, Sample):
+    if not whole.is_exact:
         raise SketchError("by_group takes a dictionary of sketches, one a group")
     if groups is None:
         raise CalibrantError("groups is missing: give (y_true, y_prob, groups), a label a row")
@@ -226,8 +225,7 @@ def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[An
             "give a part of them at a time"
         )
     for group, rows in parts:
-        w = None if whole.w is None else whole.w[rows]
-        yield group, Sample(whole.y[rows], whole.p[rows], w, whole.lowest)
+        yield group, whole.rows.take(rows)
 
 
 def _read_sketches(sketches: Any, *given: Any) -> Iterator[tuple[Any, Problem]]:

@@ -113,9 +113,10 @@ def bias_along(
     """
     n_bins, n_values = checks.as_bins(n_bins), checks.as_count(n_values, "n_values")
     level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")
-    sample = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    if not isinstance(sample, Sample):
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    if not problem.is_exact:
         raise SketchError("bias_along needs rows: a sketch does not know their features")
+    sample = problem.rows
     known = _aligned(feature, sample, sample_weight)
     p, y, w = sample.columns()
     parts = parts_of(known, w, n_bins, n_values)

@@ -25,8 +25,8 @@ from calibrant.curves.windows import Spans
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.places import BinCells, CellOf
-from calibrant.problem import Problem
+from calibrant.inference.intervals.places import BinCells
+from calibrant.problem import CellOf, Problem
 from calibrant.randomness import Generator, read_generator
 
 Kind = Literal["confidence", "consistency"]

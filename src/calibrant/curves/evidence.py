@@ -17,8 +17,7 @@ from calibrant.arrays import FloatArray
 from calibrant.curves.windows import Windows
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.places import CellOf
-from calibrant.problem import Problem
+from calibrant.problem import CellOf, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,7 +35,7 @@ class ClusterSums:
         """Gather them in one pass."""
         n_bundles, start = int(clusters.bundle.max()) + 1, 0
         sums = np.zeros((2, n_bundles * n_cells))
-        for p, y, given in problem.blocks():
+        for p, y, given in problem.rows.blocks():
             rows = slice(start, start + len(p))
             start = rows.stop
             w = clusters.sign[rows] if given is None else given * clusters.sign[rows]

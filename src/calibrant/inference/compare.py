@@ -259,5 +259,5 @@ def _clusters(inputs: Inputs, n: int, rng: Generator) -> Clusters | None:
 
 def _are_alike(one: Problem, other: Problem) -> bool:
     """Tell whether two models make the same predictions, with the same outcomes."""
-    pairs = zip(one.columns(), other.columns(), strict=True)
+    pairs = zip(one.rows.columns(), other.rows.columns(), strict=True)
     return all(np.array_equal(first, second) for first, second in pairs)

@@ -24,7 +24,7 @@ from calibrant.inference.null import (
     simulate,
 )
 from calibrant.measures.group_walk import GroupCells, group_alone, read_group
-from calibrant.measures.walk import Statistic, Walk, decisive_walk, known_sigma
+from calibrant.measures.walk import Statistic, Walk, extreme_walk, known_sigma
 from calibrant.multiclass import one_problem
 from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
@@ -151,7 +151,7 @@ def cumulative_test(
     """
     judge = _read_test(statistic, method, n_resamples, rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    walk = decisive_walk(problem)
+    walk = extreme_walk(problem)
     return judge(walk, lambda: CalibratedOutcomes.of(problem), problem.n, "calibration")
 
 
@@ -240,7 +240,7 @@ def subpopulation_test(
     if against == "calibration":
         alone = group_alone(problem, member)
         about = "group against calibration"
-        return judge(decisive_walk(alone), lambda: CalibratedOutcomes.of(alone), n, about)
+        return judge(extreme_walk(alone), lambda: CalibratedOutcomes.of(alone), n, about)
     cells = GroupCells.around(problem, member)
     if not cells.is_telling:
         raise CalibrantError(

@@ -172,10 +172,10 @@ class CalibratedOutcomes:
     def of(cls, problem: Problem) -> CalibratedOutcomes:
         """Return the hypothesis that a problem is perfectly calibrated."""
         if not problem.is_weighted:
-            p, rows = problem.steps.score, problem.steps.rows.astype(np.intp)
+            p, rows = problem.pooled.score, problem.pooled.rows.astype(np.intp)
             worth, unit, starts = None, 1.0, np.arange(len(p))
         else:
-            p, _, w = problem.columns()
+            p, _, w = problem.rows.columns()
             order = np.lexsort((w, p))
             p, w = p[order], w[order]
             new_score = np.diff(p, prepend=-1.0) > 0

@@ -13,7 +13,13 @@ from typing import Any
 import numpy as np
 
 from calibrant import checks
-from calibrant.measures.walk import Statistic, calibration_walk, decisive_walk, known_sigma
+from calibrant.measures.walk import (
+    Statistic,
+    calibration_walk,
+    excursion_error,
+    extreme_walk,
+    known_sigma,
+)
 from calibrant.multiclass import reduce_classes
 from calibrant.problem import Problem
 
@@ -29,20 +35,20 @@ class CumulativeError:
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        walk = decisive_walk(problem)
+        walk = extreme_walk(problem)
         reach = walk.reach(self.statistic)
         return reach / known_sigma(walk, "normalize=True") if self.normalize else reach
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the error of the rows themselves."""
         # Beyond the steps a walk may stray on one side, or for the range on both.
-        reach = problem.walk_error * (1 if self.statistic is Statistic.MAX else 2)
+        reach = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
             return reach
         walk = calibration_walk(problem)
         sigma = known_sigma(walk, "normalize=True")
         # p (1 - p) changes by less than p does, and a step's rows are within a cell's width.
-        lost = float(problem.steps.weight_squared.sum()) * problem.cell_width / walk.total**2
+        lost = float(problem.pooled.weight_squared.sum()) * problem.cell_width / walk.total**2
         least = np.sqrt(max(sigma**2 - lost, 0.0))
         if least == 0:
             return float("inf")

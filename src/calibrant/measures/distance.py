@@ -282,20 +282,20 @@ def interval_error(
 
 
 def _laplace_norm(problem: Problem) -> float:
-    atoms = problem.atoms
-    residual = atoms.residual / problem.weight
+    pooled = problem.rows.pooled
+    residual = pooled.residual / problem.weight
     # Scores lie in [0, 1], so no exponential here is far from 1.
-    onward = np.cumsum((residual * np.exp(-atoms.score))[::-1])[::-1] * np.exp(atoms.score)
-    fresh = -np.expm1(-2 * np.diff(atoms.score))
+    onward = np.cumsum((residual * np.exp(-pooled.score))[::-1])[::-1] * np.exp(pooled.score)
+    fresh = -np.expm1(-2 * np.diff(pooled.score))
     return float(np.sqrt(onward[0] ** 2 + np.dot(fresh, onward[1:] ** 2)))
 
 
 def _interval_error(problem: Problem) -> float:
-    residual = problem.atoms.residual / problem.weight
+    residual = problem.rows.pooled.residual / problem.weight
     least = float(np.abs(residual).sum())
     for k in range(_FINEST + 1):
         width = 2.0**-k
-        binned = _shifted_ece(problem.atoms.score, residual, width)
+        binned = _shifted_ece(problem.rows.pooled.score, residual, width)
         least = min(least, binned + width)
         if binned >= least:
             break

@@ -60,7 +60,7 @@ class GroupCells:
     @classmethod
     def around(cls, problem: Problem, member: Mask) -> GroupCells:
         """Gather the rows around the scores of a group, refusing where all are its own."""
-        p, y, w = problem.columns()
+        p, y, w = problem.rows.columns()
         score = np.unique(p[member])
         # Beyond its lowest and highest scores the group has nothing to be compared at.
         near = (p >= score[0]) & (p <= score[-1])
@@ -138,7 +138,7 @@ class GroupCells:
 
 def group_alone(problem: Problem, member: Mask) -> Sample:
     """Return the problem of the group's rows by themselves."""
-    p, y, w = problem.columns()
+    p, y, w = problem.rows.columns()
     return Sample(y[member], p[member], w[member] if problem.is_weighted else None)
 
 

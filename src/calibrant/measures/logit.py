@@ -40,7 +40,7 @@ class LogitSmoothedError:
         """Return the error of one problem."""
         if self.noise == "gaussian":
             return gaussian_noise(problem.logit_line(self.sigma), problem.weight, self.sigma)
-        p, y, w = problem.columns()
+        p, y, w = problem.rows.columns()
         return self.of_logits(logit(p), y, w / problem.weight)
 
     def of_logits(self, u: FloatArray, y: FloatArray, w: FloatArray) -> float:

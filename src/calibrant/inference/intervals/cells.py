@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 from calibrant.inference.intervals.clusters import Clusters, cluster_noise
-from calibrant.inference.intervals.places import CellOf, side_sums
-from calibrant.problem import Index, Problem
+from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
 
 # Binomial counts of at least this variance are drawn as normal: sums over several cells, which is
@@ -50,7 +49,7 @@ class Cells:
         cls, problem: Problem, cell_of: CellOf, n_cells: int, clusters: Clusters | None = None
     ) -> Cells:
         """Gather a problem's rows in one pass; `cell_of` says where scores belong."""
-        sides = side_sums(problem, cell_of, n_cells)
+        sides = problem.cell_sums(cell_of, n_cells)
         cells = cls(sides, problem.weight, problem.is_soft)
         if clusters is None:
             return cells

@@ -16,8 +16,7 @@ import numpy as np
 
 from calibrant.arrays import AnyArray, FloatArray, as_array
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals.places import CellOf
-from calibrant.problem import Index, Problem
+from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
 from calibrant.reading import one_column, read_weights
 
@@ -64,7 +63,7 @@ class Clusters:
         n_cells, n_bundles = len(residual), int(self.bundle.max()) + 1
         moved, weight = np.zeros(n_bundles * n_cells), np.zeros(n_bundles)
         start = 0
-        for p, y, given in problem.blocks():
+        for p, y, given in problem.rows.blocks():
             rows = slice(start, start + len(p))
             start = rows.stop
             w = self.sign[rows] if given is None else given * self.sign[rows]

@@ -15,11 +15,11 @@ from calibrant.binning import Bins
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.places import BinCells, CellOf, logit_range, scores
+from calibrant.inference.intervals.places import BinCells
 from calibrant.inference.intervals.shapes import RootShape, Shape, SumShape
 from calibrant.lines import TAILS
 from calibrant.logits import logit, sigmoid
-from calibrant.problem import Index, Problem
+from calibrant.problem import Index, Problem, logit_range
 
 # Noise smoothed at a scale is the same from cells half as wide as from narrower ones, but for 1% in
 # the width of the kernel; where it costs little, cells are a fifth as wide, which leaves 0.3%.
@@ -33,8 +33,6 @@ _MOST_STEPS = 512
 _FEW_PER_CELL = 16
 # So many scales away nothing is left, not even of the smallest of numbers.
 _NOWHERE = 40.0
-# A grid on which steps are looked up, and how often to look further: else they are searched for.
-_GRID, _MOST_LOOKS = 1 << 14, 4
 # Where a Gaussian has little left.
 _TAILS = 5.0
 
@@ -128,30 +126,11 @@ def _total(w: FloatArray) -> FloatArray:
 
 def walk_view(problem: Problem, shape: Shape, value: float, clusters: Clusters | None) -> View:
     """Return a cumulative error: scores in cells of about equal numbers of rows."""
-    p = scores(problem)
+    p = problem.scores
     n_steps = min(_MOST_STEPS, len(p))
     starts = np.unique(p[np.arange(n_steps) * len(p) // n_steps])
-    cells = Cells.gather(problem, step_finder(starts), len(starts), clusters)
+    cells = Cells.gather(problem, Bins.starting_at(starts).index, len(starts), clusters)
     return View(value, cells, shape, lambda r, w: np.cumsum(r, axis=-1) / _total(w))
-
-
-def step_finder(starts: FloatArray) -> CellOf:
-    """Return what finds the last start at or below each score, or the first of all."""
-    grid = np.arange(_GRID + 1) / _GRID
-    first = np.maximum(np.searchsorted(starts, grid, side="right") - 1, 0)
-    # From the start at or below a point of the grid, so many more may follow before the next.
-    most = int(np.diff(first).max())
-    if most > _MOST_LOOKS:
-        return lambda p: np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
-    after = np.append(starts[1:], np.inf)
-
-    def cell_of(p: FloatArray) -> Index:
-        step = first.take((p * _GRID).astype(np.intp))
-        for _ in range(most):
-            step += p >= after.take(step)
-        return step
-
-    return cell_of
 
 
 @dataclass(frozen=True, eq=False)
