@@ -148,6 +148,10 @@ class Problem(ABC):
         """Bound the L1 norm of the error of a quantity smoothed at `scale`, divided by W."""
         return 0.0
 
+    def part(self) -> Problem:
+        """Return the problem of some of many rows, taken evenly from all of them."""
+        return self.rows.part()
+
     @property
     def pooled(self) -> Pooled:
         """The rows pooled by score, or by cells of nearly equal scores."""
@@ -195,8 +199,10 @@ class Problem(ABC):
 
 def with_extremes(some: FloatArray, known: FloatArray) -> FloatArray:
     """Return some scores sorted, with the extremes of those known, and of those within (0, 1)."""
-    inner = known[(known > 0) & (known < 1)]
-    ends = [end for scores in (known, inner) if len(scores) for end in (scores.min(), scores.max())]
+    ends = [known.min(), known.max()]
+    if ends[0] == 0 or ends[1] == 1:
+        inner = known[(known > 0) & (known < 1)]
+        ends += [inner.min(), inner.max()] if len(inner) else []
     return np.sort(np.concatenate((some, ends)))
 
 

@@ -1,4 +1,4 @@
-"""Rows from outside: checked, and made a sample of.
+"""Rows from outside: checked, and made a sample of; labels of groups and clusters.
 
 Long plain columns are not read twice: compiled passes check rows while they add them up, and
 whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
@@ -6,14 +6,18 @@ whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any
+
+import numpy as np
+import numpy.typing as npt
 
 from calibrant import checks
 from calibrant.arrays import AnyArray, as_array
 from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
-from calibrant.labels import read_outcomes
+from calibrant.labels import is_missing, read_outcomes, sorted_names
+from calibrant.problem import Index
 from calibrant.sample import Sample
 
 
@@ -58,3 +62,89 @@ def one_column(array: AnyArray, name: str) -> AnyArray:
     if array.ndim != 1:
         raise CalibrantError(f"{name} must have shape (n,); got {array.shape}")
     return array
+
+
+def read_labels(
+    given: Any, name: str, sample_weight: Any, n_rows: int, *, allow_missing: bool = True
+) -> tuple[list[Any], Index]:
+    """Read one label per row; return the distinct ones in order, and which of them each row has.
+
+    A label may be a number, text, a truth value or a date; what is missing (None, nan, null) has
+    the label None, the last. Whole numbers are whole however they are stored, so that a column of
+    floats makes the same labels as one of integers, and as :func:`calibrant.sketch` makes with
+    ``by``. Rows of weight 0 are left out: `n_rows` counts the others.
+    """
+    labels, missing = _labels(given, name)
+    if missing.any() and not allow_missing:
+        raise CalibrantError(
+            f"{name} must have no missing values; the first of {int(missing.sum())} is at index "
+            f"{int(missing.argmax())}: remove or fill them"
+        )
+    weight = read_weights(sample_weight, len(labels))
+    if weight is not None:
+        labels, missing = labels[weight > 0], missing[weight > 0]
+    if len(labels) != n_rows:
+        raise CalibrantError(
+            f"{name} must have one label per row; got {len(labels)} labels for {n_rows} rows that "
+            "carry weight"
+        )
+    return _codes(labels, missing, name)
+
+
+def _labels(given: Any, name: str) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
+    """Return labels, and where they are missing: columns of dataframes know that themselves."""
+    import narwhals.stable.v1 as nw
+
+    column = nw.from_native(given, series_only=True, pass_through=True)
+    if isinstance(column, nw.Series):
+        missing = column.is_null().to_numpy()
+        labels = np.empty(len(missing), dtype=object)
+        labels[:] = column.to_list()
+        return labels, missing | _are_missing(labels)
+    if isinstance(given, list | tuple):
+        # As they are: numpy would make text of 1 in [1, "a"].
+        labels = np.empty(len(given), dtype=object)
+        labels[:] = list(given)
+    else:
+        labels = one_column(as_array(given, name), name)
+    return labels, _are_missing(labels)
+
+
+def _are_missing(labels: AnyArray) -> npt.NDArray[np.bool_]:
+    if labels.dtype.kind in "fcmM":
+        return np.asarray(labels != labels)
+    if labels.dtype.kind != "O":
+        return np.zeros(len(labels), dtype=bool)
+    return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+
+
+def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_], name: str) -> tuple[list[Any], Index]:
+    """Return the distinct labels, and the number of each row's label."""
+    found: dict[Any, int] = {}
+    code = np.empty(len(labels), dtype=np.intp)
+    (known,) = np.nonzero(~missing)
+    if labels.dtype.kind == "O":
+        code[known] = [_number(label, found, name) for label in labels[known].tolist()]
+    else:
+        present, inverse = np.unique(labels[known], return_inverse=True)
+        numbers = [_number(label, found, name) for label in present.tolist()]
+        code[known] = np.array(numbers, dtype=np.intp)[inverse]
+    names = sorted_names(list(found), name)
+    place = np.empty(len(found), dtype=np.intp)
+    place[[found[label] for label in names]] = np.arange(len(names))
+    code[known] = place[code[known]]
+    if len(known) < len(labels):
+        code[missing] = len(names)
+        names.append(None)
+    return names, code
+
+
+def _number(label: Any, found: dict[Any, int], name: str) -> int:
+    label = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(label, Hashable):
+        raise CalibrantError(
+            f"{name} must hold labels; got {label!r:.40}, a {type(label).__name__}"
+        )
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return found.setdefault(label, len(found))

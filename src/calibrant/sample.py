@@ -146,7 +146,7 @@ class Sample(Problem):
         return Sample(rows.y[which], rows.p[which], w, rows.lowest)
 
     def part(self) -> Sample:
-        """Return the sample of some of many rows, taken evenly from all of them."""
+        """Return the problem of some of many rows, taken evenly from all of them."""
         y, p = self._some(self.y), self._some(self.p)
         # Of a part alone an invalid row's place would not be known.
         if not self.is_validated and not (checks.are_unit(p) and checks.are_unit(y)):

@@ -239,7 +239,7 @@ class TestResult:
         ([1] * 6, {"n_bins": 0}, "n_bins must be a whole number"),
         ([1] * 6, {"n_values": 0}, "n_values must be a whole number"),
         ([1] * 6, {"level": 2}, "level"),
-        ([1] * 6, {"groups": [1]}, "groups must have one cluster label a row"),
+        ([1] * 6, {"groups": [1]}, "groups must have one label per row"),
         ([1] * 6, {"multiclass": "classwise"}, "stands for several problems"),
     ],
 )

@@ -217,7 +217,7 @@ class TestLabels:
             self.names([[1], [2], [3]])
 
     def test_one_label_a_row(self):
-        with pytest.raises(CalibrantError, match="one label a row; got 2 labels for 3 rows"):
+        with pytest.raises(CalibrantError, match="one label per row; got 2 labels for 3 rows"):
             by_group([0, 1, 1], [0.1, 0.5, 0.8], ["a", "b"])
         with pytest.raises(CalibrantError, match="groups is missing"):
             by_group([0, 1, 1], [0.1, 0.5, 0.8])

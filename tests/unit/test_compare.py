@@ -409,7 +409,7 @@ class TestRefused:
             ({"n_resamples": 0}, "n_resamples"),
             ({"n_resamples": 30}, "at least 39 for 1 pair at level 0.95.*got 30"),
             ({"rng": -1}, "rng"),
-            ({"groups": [1, 2]}, "one cluster label a row; got 2 labels for 50"),
+            ({"groups": [1, 2]}, "one label per row; got 2 labels for 50"),
             ({"groups": np.zeros(50), "measure": "brier_score"}, "at least two clusters"),
         ],
     )

@@ -353,7 +353,7 @@ def test_same_seed_same_bytes(method):
         ({"level": 0}, "level must be a positive number"),
         ({"n_resamples": 0}, "n_resamples must be a whole number of at least 39"),
         ({"rng": -1}, "rng must be a whole number"),
-        ({"groups": [1, 2]}, "groups must have one cluster label a row"),
+        ({"groups": [1, 2]}, "groups must have one label per row"),
         ({"groups": [1, 1, 1]}, "groups must hold at least two clusters"),
     ],
 )

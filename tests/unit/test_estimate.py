@@ -296,7 +296,7 @@ class TestClusters:
 
     def test_refused(self):
         y, p = [0, 1, 1], [0.1, 0.5, 0.8]
-        with pytest.raises(CalibrantError, match="one cluster label a row; got 2 labels for 3"):
+        with pytest.raises(CalibrantError, match="one label per row; got 2 labels for 3"):
             estimate("ece", y, p, groups=[1, 2])
         with pytest.raises(CalibrantError, match="at least two clusters"):
             estimate("ece", y, p, groups=["a", "a", "a"])

@@ -11,7 +11,6 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant import checks
-from calibrant.assessment.group_labels import read_groups
 from calibrant.assessment.group_result import GroupRow, GroupTable
 from calibrant.assessment.notes import Certain, effective_rows
 from calibrant.errors import CalibrantError, SketchError
@@ -26,6 +25,7 @@ from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
+from calibrant.reading import read_labels
 from calibrant.results.p_values import TestResult
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.state import Sketch
@@ -218,13 +218,15 @@ def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[An
         raise SketchError("by_group takes a dictionary of sketches, one a group")
     if groups is None:
         raise CalibrantError("groups is missing: give (y_true, y_prob, groups), a label a row")
-    parts = list(read_groups(groups, sample_weight, whole.n))
-    if len(parts) > _MOST_GROUPS:
+    names, code = read_labels(groups, "groups", sample_weight, whole.n)
+    if len(names) > _MOST_GROUPS:
         raise CalibrantError(
-            f"groups must hold at most {_MOST_GROUPS} labels; got {len(parts)}: join rare ones, or "
+            f"groups must hold at most {_MOST_GROUPS} labels; got {len(names)}: join rare ones, or "
             "give a part of them at a time"
         )
-    for group, rows in parts:
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], np.arange(1, len(names)))
+    for group, rows in zip(names, np.split(order, ends), strict=True):
         yield group, whole.rows.take(rows)
 
 

@@ -206,7 +206,7 @@ def residuals(problem: Problem) -> Residuals:
         finest=lambda scale: scale if scale >= _COARSE else places().finest(scale),
         most=lambda: places().most,
         n=problem.n,
-        part=(lambda: residuals(problem.rows.part())) if problem.n >= _MANY else None,
+        part=(lambda: residuals(problem.part())) if problem.n >= _MANY else None,
     )
 
 

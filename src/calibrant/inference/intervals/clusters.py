@@ -14,11 +14,11 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import AnyArray, FloatArray, as_array
+from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
-from calibrant.reading import one_column, read_weights
+from calibrant.reading import read_labels
 
 # Covariances are right to about sqrt(2 / 1024), 4%.
 _MOST_BUNDLES = 1024
@@ -76,39 +76,10 @@ class Clusters:
 
 def read_codes(groups: Any, sample_weight: Any, n_rows: int) -> Index:
     """Return the number of the cluster of each row that carries weight."""
-    labels = one_column(as_array(groups, "groups"), "groups")
-    _check_labelled(labels)
-    weight = read_weights(sample_weight, len(labels)) if sample_weight is not None else None
-    if weight is not None:
-        labels = labels[weight > 0]
-    if len(labels) != n_rows:
-        raise CalibrantError(
-            f"groups must have one cluster label a row; got {len(labels)} labels for "
-            f"{n_rows} rows that carry weight"
-        )
-    try:
-        _, code = np.unique(labels, return_inverse=True)
-    except TypeError:
-        raise CalibrantError(
-            "groups must hold labels of one kind, such as all numbers or all strings"
-        ) from None
-    if code.max() == 0:
+    names, code = read_labels(groups, "groups", sample_weight, n_rows, allow_missing=False)
+    if len(names) == 1:
         raise CalibrantError("groups must hold at least two clusters; all rows are in one")
-    return np.asarray(code)
-
-
-def _check_labelled(labels: AnyArray) -> None:
-    """Refuse missing labels, as those of dataframe columns are: they are no cluster."""
-    if labels.dtype.kind == "O":
-        kept = labels.tolist()
-        missing = np.array([one is None or (isinstance(one, float) and one != one) for one in kept])
-    else:
-        missing = np.asarray(labels != labels)
-    if missing.any():
-        raise CalibrantError(
-            f"groups must have no missing values; the first of {int(missing.sum())} is at index "
-            f"{int(missing.argmax())}: remove or fill them"
-        )
+    return code
 
 
 def cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) -> FloatArray:
