@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray, IntArray
 from calibrant.assessment.result import Assessment
+from calibrant.binning import Bins
 from calibrant.errors import CalibrantError
 from calibrant.results.curves import CumulativeCurve, Curve
 
@@ -72,7 +73,7 @@ class Model:
             # Its points are the bins that hold rows. The mean of scores on an edge may be rounded
             # to beyond it.
             return np.flatnonzero(bins.n)
-        return np.searchsorted(bins.edges[1:-1], curve.x, side="right")
+        return Bins(bins.edges, np.diff(bins.edges)).index(curve.x)
 
     def in_bin(self, k: int) -> str:
         """Return how many rows a bin holds, in words."""
