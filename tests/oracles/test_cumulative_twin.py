@@ -8,9 +8,9 @@ import pytest
 from calibrant import pooling
 from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
 from calibrant.inference.cumulative import cumulative_test, subpopulation_test
-from calibrant.measures import walk
+from calibrant.measures import cumulative_differences as module
 from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.walk import Statistic, calibration_walk
+from calibrant.measures.cumulative_differences import Statistic, cumulative_differences
 from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 from tests.twins import cumulative as twin
@@ -110,16 +110,18 @@ SCORES = {
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("power", [1.0, 1.4, 0.5])
 def test_rows_pooled_between_extremes_have_the_same_extremes(monkeypatch, n_cells, kind, power):
-    monkeypatch.setattr(walk, "_CELLS", n_cells)
-    monkeypatch.setattr(walk, "_MANY", 1)
+    monkeypatch.setattr(module, "_CELLS", n_cells)
+    monkeypatch.setattr(module, "_MANY", 1)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         p = SCORES[kind](rng, 700)
         sample = Sample((rng.random(700) < p**power).astype(float), p)
-        found, exact = walk.extreme_walk(sample), calibration_walk(sample)
+        found, exact = (cumulative_differences(sample, only_extremes=few) for few in (True, False))
         assert found.total == 700
         for statistic in Statistic:
-            assert found.reach(statistic) == pytest.approx(exact.reach(statistic), abs=ROUNDING)
+            assert found.excursion(statistic) == pytest.approx(
+                exact.excursion(statistic), abs=ROUNDING
+            )
         assert np.all(np.diff(found.score) >= 0)
 
 
@@ -135,7 +137,7 @@ def test_few_of_many_rows_are_sorted(monkeypatch):
     y = (rng.random(200_000) < p).astype(float)
     found = cumulative_test(y, p)
     assert sum(sorted_rows) < 2000
-    exact = calibration_walk(Sample(y, p))
-    assert found.statistic == pytest.approx(exact.reach(Statistic.RANGE), rel=1e-12)
+    exact = cumulative_differences(Sample(y, p))
+    assert found.statistic == pytest.approx(exact.excursion(Statistic.RANGE), rel=1e-12)
     assert found.sigma == pytest.approx(exact.sigma, rel=1e-9)
-    assert ecce_mad(y, p) == pytest.approx(exact.reach(Statistic.MAX), rel=1e-12)
+    assert ecce_mad(y, p) == pytest.approx(exact.excursion(Statistic.MAX), rel=1e-12)

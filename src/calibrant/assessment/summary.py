@@ -1,4 +1,4 @@
-"""What an assessment says in words rests on: means, the line through the residuals, the walk.
+"""What the words of an assessment rest on: means, the line through residuals, cumulative sums.
 
 All of it comes from rows pooled by score, which rows and sketches both know.
 """
@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.measures.walk import Walk
+from calibrant.measures.cumulative_differences import CumulativeDifferences
 from calibrant.problem import Pooled, Problem
 from calibrant.results.values import Interval, Stretch
 
@@ -88,21 +88,21 @@ def _soft_share(problem: Problem) -> float:
     return min(math.sqrt(problem.squared_error() * mean_weight) / most, 1.0) if most > 0 else 1.0
 
 
-def main_stretch(walk: Walk) -> Stretch:
-    """Return the scores between the lowest and the highest point of a walk.
+def main_stretch(differences: CumulativeDifferences) -> Stretch:
+    """Return the scores between the lowest and the highest cumulative difference.
 
     That is the stretch over which outcomes deviate most in total: its deviation is ECCE-R.
     """
-    deviation, fraction = walk.deviation, walk.fraction
+    deviation, fraction = differences.deviation, differences.fraction
     lowest, highest = int(deviation.argmin()), int(deviation.argmax())
     first, last = sorted((lowest, highest))
     if first == last:
-        score = float(walk.score[0])
+        score = float(differences.score[0])
         return Stretch(score, score, 0.0, 0.0)
     share = float(fraction[last] - fraction[first])
     return Stretch(
-        low=float(walk.score[first]),
-        high=float(walk.score[last - 1]),
+        low=float(differences.score[first]),
+        high=float(differences.score[last - 1]),
         share=share,
         gap=float(deviation[last] - deviation[first]) / share,
     )

@@ -1,7 +1,7 @@
-"""Cumulative calibration errors: how far the walk of summed residuals strays from 0.
+"""Cumulative calibration errors: the maximum excursion of cumulative differences from 0.
 
 No bins and no bandwidth: rows are taken in order of score and their residuals summed. See
-:mod:`calibrant.measures.walk` for the definitions.
+:mod:`calibrant.measures.cumulative_differences` for the definitions.
 """
 
 from __future__ import annotations
@@ -13,11 +13,10 @@ from typing import Any
 import numpy as np
 
 from calibrant import checks
-from calibrant.measures.walk import (
+from calibrant.measures.cumulative_differences import (
     Statistic,
-    calibration_walk,
+    cumulative_differences,
     excursion_error,
-    extreme_walk,
     known_sigma,
 )
 from calibrant.multiclass import reduce_classes
@@ -28,33 +27,35 @@ __all__ = ["CumulativeError", "ecce_mad", "ecce_r"]
 
 @dataclass(frozen=True)
 class CumulativeError:
-    """How far the calibration walk strays, as it is or in units of its noise."""
+    """The maximum excursion of cumulative differences, as it is or in units of its noise."""
 
     statistic: Statistic
     normalize: bool = False
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        walk = extreme_walk(problem)
-        reach = walk.reach(self.statistic)
-        return reach / known_sigma(walk, "normalize=True") if self.normalize else reach
+        differences = cumulative_differences(problem, only_extremes=True)
+        excursion = differences.excursion(self.statistic)
+        if self.normalize:
+            return excursion / known_sigma(differences, "normalize=True")
+        return excursion
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the error of the rows themselves."""
-        # Beyond the steps a walk may stray on one side, or for the range on both.
-        reach = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
+        # Cumulative sums may go farther on one side, or for the range on both.
+        error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
-            return reach
-        walk = calibration_walk(problem)
-        sigma = known_sigma(walk, "normalize=True")
-        # p (1 - p) changes by less than p does, and a step's rows are within a cell's width.
-        lost = float(problem.pooled.weight_squared.sum()) * problem.cell_width / walk.total**2
+            return error
+        differences = cumulative_differences(problem)
+        excursion = differences.excursion(self.statistic)
+        sigma = known_sigma(differences, "normalize=True")
+        # p (1 - p) changes by less than p does, and scores are known to a cell's width.
+        squares = float(problem.pooled.weight_squared.sum())
+        lost = squares * problem.cell_width / differences.total**2
         least = np.sqrt(max(sigma**2 - lost, 0.0))
         if least == 0:
             return float("inf")
-        return float(
-            (walk.reach(self.statistic) + reach) / least - walk.reach(self.statistic) / sigma
-        )
+        return float((excursion + error) / least - excursion / sigma)
 
 
 def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> CumulativeError:
@@ -95,7 +96,7 @@ def ecce_mad(
 
     Notes
     -----
-    Equal scores make one step, so the order of rows never matters. The error tends to 0 like
+    Equal scores make one increment, so the order of rows never matters. The error tends to 0 like
     1 / sqrt(n) for calibrated predictions: there is no floor that noise in bins would set. One
     sort, O(n log n). Rows with p = y = 0 or 1 add nothing.
 

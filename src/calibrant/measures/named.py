@@ -11,11 +11,11 @@ from calibrant import checks
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned_error import read_binned_error
 from calibrant.measures.cumulative import read_cumulative_error
+from calibrant.measures.cumulative_differences import Statistic
 from calibrant.measures.density_error import read_density_error
 from calibrant.measures.logit import read_logit_smoothed_error
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.smooth_error import read_smooth_error
-from calibrant.measures.walk import Statistic
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.sketches.state import Sketch

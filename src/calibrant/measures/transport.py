@@ -108,9 +108,9 @@ def cheapest_transport(problem: Problem) -> Transport:
     nil = _rounding(pooled, problem)
     dropped = float(running[-1]) if abs(running[-1]) > nil else 0.0
     sign = np.copysign(1.0, dropped)
-    walk = sign * running[:-1]
-    gone = nearest_rising(np.clip(walk, 0.0, abs(dropped)), np.diff(pooled.score))
-    flow = sign * (walk - gone)
+    signed = sign * running[:-1]
+    gone = nearest_rising(np.clip(signed, 0.0, abs(dropped)), np.diff(pooled.score))
+    flow = sign * (signed - gone)
     return Transport(pooled.score, residual, np.where(np.abs(flow) > nil, flow, 0.0), dropped)
 
 

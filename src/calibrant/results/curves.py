@@ -1,4 +1,4 @@
-"""Curves as data: outcomes to expect at each score, and the cumulative walk."""
+"""Curves as data: outcomes to expect at each score, and cumulative differences."""
 
 from __future__ import annotations
 

@@ -19,10 +19,10 @@ from calibrant.inference.intervals.views import (
 )
 from calibrant.measures.binned_error import BinnedError, Laid
 from calibrant.measures.cumulative import CumulativeError
+from calibrant.measures.cumulative_differences import Statistic
 from calibrant.measures.logit import LogitSmoothedError
 from calibrant.measures.named import Measure
 from calibrant.measures.smooth_error import SmoothError
-from calibrant.measures.walk import Statistic
 from calibrant.norms import Norm
 from calibrant.problem import Problem
 from calibrant.randomness import Generator

@@ -1,15 +1,15 @@
-"""The cumulative walk: deviations summed over increasing scores, one step a distinct score.
+"""Cumulative differences of outcomes and predictions, one increment per distinct score.
 
 With C_k = (1/W) sum over rows of score at most s_k of w (y - p), and C_0 = 0:
 
 =========  =======================  ====================================================
-ECCE-MAD   max_k abs(C_k)           the largest deviation of the walk from 0
+ECCE-MAD   max_k abs(C_k)           the maximum absolute deviation from 0
 ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interval of scores
 sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
 =========  =======================  ====================================================
 
-Tied scores make one step, so the order of rows does not matter: to the last bit, unless there are
-so many that those which decide nothing are summed as they come (`extreme_walk`).
+Tied scores make one increment, so the order of rows does not matter: to the last bit, unless there
+are so many that only those near the extremes are sorted.
 """
 
 from __future__ import annotations
@@ -35,77 +35,83 @@ _ROUNDING = 1e-9
 
 
 class Statistic(Enum):
-    """How far a walk strays, from its highest and lowest points (which include its start, 0)."""
+    """The maximum excursion, from the highest and lowest values (which include the start, 0)."""
 
     MAX = "max"
     RANGE = "range"
 
     def of(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """Return the statistic of each walk."""
+        """Return the statistic of each pair of extremes."""
         # Adding 0.0 turns -0.0 into 0.0.
         return (np.maximum(high, -low) if self is Statistic.MAX else high - low) + 0.0
 
 
 @dataclass(frozen=True, eq=False)
-class Walk:
-    """A walk over increasing scores.
+class CumulativeDifferences:
+    """Differences summed over increasing scores.
 
     Attributes
     ----------
     score
-        The distinct scores, one a step.
+        The distinct scores, one per increment.
     weight
-        The weight that each step speaks for.
-    step
-        The summed deviation of each step; the walk itself is divided by the total weight.
+        The weight that each increment represents.
+    increment
+        The sum of differences at each score; cumulative sums are divided by the total weight.
     sigma
-        Standard deviation of the walk's end under the null hypothesis; nan where unknown.
+        Standard deviation of the last cumulative sum under the null hypothesis; nan where unknown.
     """
 
     score: FloatArray
     weight: FloatArray
-    step: FloatArray
+    increment: FloatArray
     sigma: float
 
     @property
     def total(self) -> float:
-        """The total weight that the walk is divided by."""
+        """The total weight that cumulative sums are divided by."""
         return float(self.weight.sum())
 
     @property
     def fraction(self) -> FloatArray:
-        """The share of the weight passed, from 0 to 1."""
+        """The cumulative fraction of the weight, from 0 to 1."""
         passed = np.concatenate(([0.0], np.cumsum(self.weight)))
         return np.asarray(passed / passed[-1])
 
     @property
     def deviation(self) -> FloatArray:
-        """Where the walk stands, from its start at 0."""
-        return np.concatenate(([0.0], np.cumsum(self.step))) / self.total
+        """The cumulative sums, from the start at 0."""
+        return np.concatenate(([0.0], np.cumsum(self.increment))) / self.total
 
-    def reach(self, statistic: Statistic) -> float:
-        """Return how far the walk strays."""
-        return _reach(self.step, self.total, statistic)
-
-
-def calibration_walk(problem: Problem) -> Walk:
-    """Return the walk of outcomes minus predictions."""
-    return _walk(problem, problem.pooled)
+    def excursion(self, statistic: Statistic) -> float:
+        """Return the maximum excursion."""
+        position = np.cumsum(self.increment)
+        high, low = position.max().clip(min=0), position.min().clip(max=0)
+        return float(statistic.of(high, low) / self.total)
 
 
-def extreme_walk(problem: Problem) -> Walk:
-    """Return a walk with the same extremes and noise, in fewer steps where rows are many."""
-    is_long = problem.is_exact and problem.n >= _MANY
-    if not is_long or problem.is_weighted or problem.is_soft:
-        return calibration_walk(problem)
-    return _walk(problem, _pooled_between_extremes(problem.rows))
+def cumulative_differences(
+    problem: Problem, *, only_extremes: bool = False
+) -> CumulativeDifferences:
+    """Return the cumulative sums of w (y - p).
+
+    Where only their extremes and sigma matter, those of many rows have fewer increments.
+    """
+    is_plain = problem.is_exact and not problem.is_weighted and not problem.is_soft
+    if only_extremes and is_plain and problem.n >= _MANY:
+        pooled = _pooled_between_extremes(problem.rows)
+    else:
+        pooled = problem.pooled
+    noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
+    sigma = np.nan if problem.is_soft else float(np.sqrt(noise.sum()) / pooled.weight.sum())
+    return CumulativeDifferences(pooled.score, pooled.weight, pooled.residual, sigma)
 
 
 def excursion_error(problem: Problem) -> float:
-    """Bound how much farther than over the cells of a sketch the walk over its rows may go.
+    """Bound how much larger the excursion over the rows of a sketch may be than over its cells.
 
-    Within a cell the walk rises by sum w y (1 - p) in all and falls by sum w (1 - y) p, and ends
-    where both are spent: beyond its two ends it goes by the smaller of them.
+    Within a cell cumulative sums rise by sum w y (1 - p) in all and fall by sum w (1 - y) p: beyond
+    the values at its two ends they go by the smaller of these.
     """
     if problem.is_exact:
         return 0.0
@@ -114,18 +120,13 @@ def excursion_error(problem: Problem) -> float:
     return float(np.minimum(residual[1], -residual[0]).max()) / problem.weight + _ROUNDING
 
 
-def _walk(problem: Problem, pooled: Pooled) -> Walk:
-    sigma = np.nan if problem.is_soft else _sigma(pooled)
-    return Walk(pooled.score, pooled.weight, pooled.residual, sigma)
-
-
 def _pooled_between_extremes(rows: Sample) -> Pooled:
     """Return 0/1 outcomes of weight 1 pooled by score near the extremes, by cell elsewhere.
 
-    Summed over narrow cells of scores, residuals tell where the walk stands at the ends of cells.
-    Within a cell in which it rises by a in all and falls by b it stays below
-    min(start + a, end + b) and above max(start - b, end - a). Only cells where that is beyond the
-    farthest end may hold the farthest point: a few, whose rows are sorted.
+    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Within a cell in
+    which these rise by a in all and fall by b they stay below min(start + a, end + b) and above
+    max(start - b, end - a). Only cells where that is beyond all ends of cells may hold an extreme:
+    a few, whose rows are sorted.
     """
     bins = UniformBins.of(_CELLS)
     count, _, pred, residual, _ = rows.cell_sums(bins.index, _CELLS)
@@ -145,7 +146,7 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
 
 
 def _may_hold_extreme(rise: FloatArray, fall: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell which cells may hold the highest or the lowest point of a walk that starts at 0."""
+    """Tell which cells may hold the highest or the lowest of cumulative sums that start at 0."""
     end = np.cumsum(rise - fall)
     start = np.concatenate(([0.0], end[:-1]))
     above = np.minimum(start + rise, end + fall) > max(float(end.max()), 0.0)
@@ -153,26 +154,15 @@ def _may_hold_extreme(rise: FloatArray, fall: FloatArray) -> npt.NDArray[np.bool
     return np.asarray(above | below)
 
 
-def known_sigma(walk: Walk, purpose: str) -> float:
-    """Return a walk's sigma, refusing walks without noise to compare with."""
-    if np.isnan(walk.sigma):
+def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
+    """Return sigma, refusing where there is no noise to compare with."""
+    if np.isnan(differences.sigma):
         raise CalibrantError(
             f"{purpose} needs 0/1 outcomes, whose noise is known; y_true has soft labels"
         )
-    if walk.sigma == 0:
+    if differences.sigma == 0:
         raise CalibrantError(
             f"{purpose} needs a prediction strictly between 0 and 1; every y_prob is 0 or 1, "
             "which leaves nothing to chance"
         )
-    return walk.sigma
-
-
-def _sigma(pooled: Pooled) -> float:
-    noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
-    return float(np.sqrt(noise.sum()) / pooled.weight.sum())
-
-
-def _reach(step: FloatArray, total: float, statistic: Statistic) -> float:
-    position = np.cumsum(step)
-    high, low = position.max().clip(min=0), position.min().clip(max=0)
-    return float(statistic.of(high, low) / total)
+    return differences.sigma
