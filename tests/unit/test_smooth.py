@@ -149,7 +149,7 @@ def test_curves_are_increasing_probabilities(method):
     known = curve.y[~np.isnan(curve.y)]
     assert np.all((known >= 0) & (known <= 1))
     assert np.all(curve.density >= 0)
-    assert np.all(np.isnan(curve.lower))
+    assert np.all(np.isnan(curve.low))
     assert method in repr(curve)
     assert curve.to_dict()["method"] == method
 

@@ -101,7 +101,7 @@ def assess(
     -------
     Assessment
         Prints as the verdict and a table. Rows are taken to be independent; for clusters see
-        `groups` of :func:`calibrant.estimate`.
+        `clusters` of :func:`calibrant.estimate`.
 
     Notes
     -----

@@ -103,23 +103,18 @@ def read_band(
     level: float,
     simultaneous: bool,
     rng: int | Generator,
-    groups: Any,
+    clusters: Any,
     sample_weight: Any,
     n_resamples: int = 1000,
 ) -> Band | None:
     """Parse a band, or None where none is asked for."""
     level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")
     n_resamples = checks.as_resamples(n_resamples)
-    generator, clusters = read_generator(rng), None
-    if groups is not None:
-        if not problem.is_exact:
-            raise CalibrantError(
-                "groups needs rows: a sketch does not know which rows belong together"
-            )
-        clusters = Clusters.read(groups, sample_weight, problem.n, generator)
+    generator = read_generator(rng)
+    known = Clusters.read(clusters, sample_weight, problem, generator)
     if kind is None:
         return None
-    return Band(kind, level, simultaneous, n_resamples, generator, clusters)
+    return Band(kind, level, simultaneous, n_resamples, generator, known)
 
 
 def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> Limits:
@@ -127,8 +122,8 @@ def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> L
     binned = BinCells.of(problem, bins)
     if band.clusters is not None and binned.n_cells > _MOST_CLUSTER_CELLS:
         raise CalibrantError(
-            f"n_bins must leave at most {_MOST_CLUSTER_CELLS} bins with rows in them with groups; "
-            f"got {binned.n_bins}: give fewer bins"
+            f"n_bins must leave at most {_MOST_CLUSTER_CELLS} bins with rows in them with "
+            f"clusters; got {binned.n_bins}: give fewer bins"
         )
     cells = Cells.gather(problem, binned.cell_of, binned.n_cells)
     filled = cells.weight.reshape(-1, binned.per_bin).any(axis=1)

@@ -63,7 +63,7 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
     if band.clusters is not None and grid.n_cells > _MOST_CLUSTER_CELLS:
         least = _CELLS_PER_SCALE * axis.length / _MOST_CLUSTER_CELLS
         raise CalibrantError(
-            f"bandwidth must be at least {least:.2g} with groups; got {curve.bandwidth:.2g}"
+            f"bandwidth must be at least {least:.2g} with clusters; got {curve.bandwidth:.2g}"
         )
     cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
     windows = grid.windows(curve, cells, kernel)

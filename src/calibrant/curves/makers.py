@@ -91,8 +91,8 @@ def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
     lower, upper = limits
     return replace(
         curve,
-        lower=lower,
-        upper=upper,
+        low=lower,
+        high=upper,
         band=band.kind,
         level=band.level,
         simultaneous=band.simultaneous,

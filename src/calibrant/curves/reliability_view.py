@@ -84,7 +84,7 @@ def _extent(curve: Curve, scores: FloatArray | None) -> FloatArray:
     first = np.searchsorted(curve.x, np.nanmin(scores), side="right") - 1
     last = np.searchsorted(curve.x, np.nanmax(scores), side="left")
     dense[: max(first, 0)] = dense[last + 1 :] = False
-    heights: tuple[FloatArray, ...] = (curve.y, curve.lower, curve.upper)
+    heights: tuple[FloatArray, ...] = (curve.y, curve.low, curve.high)
     if curve.method == "isotonic":
         # At its ends, beyond which there are no rows, its band is as wide as can be.
         heights = (curve.y,)

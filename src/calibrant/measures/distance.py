@@ -146,7 +146,7 @@ def distance_bounds(
 
     With wCE the weak calibration error and m the mean residual,
 
-        max(abs(m), wCE / 2) <= lower <= dCE <= upper = 2 wCE - abs(m).
+        max(abs(m), wCE / 2) <= low <= dCE <= high = 2 wCE - abs(m).
 
     Parameters
     ----------
@@ -158,7 +158,7 @@ def distance_bounds(
     Returns
     -------
     DistanceBounds
-        `lower` and `upper`, for the sample itself: they say nothing about sampling noise.
+        `low` and `high`, for the sample itself: they say nothing about sampling noise.
 
     Notes
     -----

@@ -112,15 +112,15 @@ def _shown(assessment: Assessment, n_points: int) -> Assessment:
 def _shown_curve(curve: Curve, n_points: int) -> Curve:
     if curve.method == "binned":
         return curve
-    turns = _turns(curve.y, curve.lower, curve.upper)
+    turns = _turns(curve.y, curve.low, curve.high)
     kept = turns[spread(len(turns), n_points)]
     return replace(
         curve,
         x=_rounded(curve.x[kept]),
         y=_rounded(curve.y[kept]),
         density=_rounded(curve.density[kept]),
-        lower=_rounded(curve.lower[kept]),
-        upper=_rounded(curve.upper[kept]),
+        low=_rounded(curve.low[kept]),
+        high=_rounded(curve.high[kept]),
     )
 
 

@@ -41,9 +41,17 @@ class Clusters:
     n: int
 
     @classmethod
-    def read(cls, groups: Any, sample_weight: Any, n_rows: int, rng: Generator) -> Clusters:
-        """Read one label a row; rows of weight 0 are left out as they are elsewhere."""
-        code = read_codes(groups, sample_weight, n_rows)
+    def read(
+        cls, labels: Any, sample_weight: Any, problem: Problem, rng: Generator
+    ) -> Clusters | None:
+        """Read one label per row, or None; rows of weight 0 are left out as they are elsewhere."""
+        if labels is None:
+            return None
+        if not problem.is_exact:
+            raise CalibrantError(
+                "clusters needs rows: a sketch does not know which rows belong together"
+            )
+        code = read_codes(labels, sample_weight, problem.n)
         return cls._of_codes(code, int(code.max()) + 1, rng)
 
     @classmethod
@@ -74,11 +82,11 @@ class Clusters:
         return np.asarray(moves * np.sqrt(self.n / (self.n - 1)))
 
 
-def read_codes(groups: Any, sample_weight: Any, n_rows: int) -> Index:
+def read_codes(labels: Any, sample_weight: Any, n_rows: int) -> Index:
     """Return the number of the cluster of each row that carries weight."""
-    names, code = read_labels(groups, "groups", sample_weight, n_rows, allow_missing=False)
+    names, code = read_labels(labels, "clusters", sample_weight, n_rows, allow_missing=False)
     if len(names) == 1:
-        raise CalibrantError("groups must hold at least two clusters; all rows are in one")
+        raise CalibrantError("clusters must hold at least two labels; all rows are in one cluster")
     return code
 
 
