@@ -1,10 +1,9 @@
-"""Rows that belong together: the noise of clusters that are drawn as a whole.
+"""Dependent rows: the noise of clusters that are resampled as a whole.
 
-With R_gc the residual total of cluster g in cell c and W_g its weight, drawing clusters again
-moves the total r_c, as a share of all weight, by the sum of z_g (R_gc - (W_g / W) r_c), z_g
-independent with variance 1: a multiplier bootstrap. Where clusters are many they are added up in
-bundles, each cluster with a random sign. This leaves the covariance of the noise what it was on
-average, and nearly so in fact.
+With R_gc the residual total of cluster g in cell c and W_g its weight, resampling clusters changes
+the total r_c by the sum of z_g (R_gc - (W_g / W) r_c), z_g independent with variance 1: a
+multiplier bootstrap. Where clusters are many they are added up in bundles, each cluster with a
+random sign, which leaves the covariance of the noise unchanged on average, and nearly so in fact.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
 from calibrant.reading import read_labels
 
-# Covariances are right to about sqrt(2 / 1024), 4%.
+# Bundling changes covariances by about sqrt(2 / 1024), 4%.
 _MOST_BUNDLES = 1024
 
 
@@ -67,7 +66,7 @@ class Clusters:
         return cls(bundle[code], rng.choice([-1.0, 1.0], n)[code], n)
 
     def moves(self, problem: Problem, cell_of: CellOf, residual: FloatArray) -> FloatArray:
-        """Return how each bundle moves the residual totals of cells, shape (bundles, cells)."""
+        """Return the deviations of the residual totals of bundles, shape (bundles, cells)."""
         n_cells, n_bundles = len(residual), int(self.bundle.max()) + 1
         moved, weight = np.zeros(n_bundles * n_cells), np.zeros(n_bundles)
         start = 0
@@ -93,7 +92,7 @@ def read_codes(labels: Any, sample_weight: Any, n_rows: int) -> Index:
 def cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) -> FloatArray:
     """Draw noise of the residual totals, shape (n, cells).
 
-    That variances are known from so many clusters only makes it t-distributed, not normal.
+    It is t-distributed, not normal, since variances are estimated from so many clusters only.
     """
     noise, drawn = np.zeros((n, moves.shape[1])), rng.standard_normal((n, len(moves)))
     # Most of very many cells hold no rows.
