@@ -119,7 +119,7 @@ def percentile_curve(
         # Where a resample has no rows it adds nothing to what the sample shows.
         found.append(np.where(np.isnan(again), curve.y, again))
     lower, middle, upper = np.quantile(found, ((1 - level) / 2, 0.5, (1 + level) / 2), axis=0)
-    return replace(curve, y=middle, lower=lower, upper=upper, band="percentile", level=level)
+    return replace(curve, y=middle, low=lower, high=upper, band="percentile", level=level)
 
 
 # The experiments.

@@ -261,7 +261,7 @@ def distance(family: str, parameter: float) -> Iterator[Distance]:
     y, p, w = _distribution(family, parameter)
     bounds = cb.distance_bounds(y, p, sample_weight=w)
     smece = cb.smooth_ece(y, p, sample_weight=w)
-    yield Distance(family, parameter, smece, bounds.lower, bounds.upper)
+    yield Distance(family, parameter, smece, bounds.low, bounds.high)
 
 
 def _distribution(family: str, parameter: float) -> tuple[AnyArray, FloatArray, FloatArray | None]:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 from calibrant.binning import Bins, Layout
-from calibrant.problem import Atoms, Index, Problem
+from calibrant.problem import Index, Pooled, Problem
 
 # The best count for squared loss grows like n^(1/3); ten times that leaves room on both sides.
 _CV_REACH = 10
@@ -39,19 +39,19 @@ def largest_monotone(problem: Problem, layout: Layout) -> int:
     monotone again beyond it. Empty bins are passed over. A pair of bins seen out of order usually
     stays so as the count falls, so each count is first tried on the bins near the last such pair.
     """
-    atoms = problem.atoms
+    pooled = problem.rows.pooled
     counts = np.arange(problem.n, 1, -1)
     places = np.array([0.0, 0.0])
     while len(counts):
         batch = counts[:_SWEEP_BATCH, None]
         near = (places * batch).astype(np.intp)[:, :, None] + np.arange(-1, 2)
         near = np.sort(np.clip(near.reshape(len(batch), -1), 0, batch - 1), axis=1)
-        survives = ~_decreases(_means(atoms, layout, near, batch)).any(axis=1)
+        survives = ~_decreases(_means(pooled, layout, near, batch)).any(axis=1)
         if not survives.any():
             counts = counts[_SWEEP_BATCH:]
             continue
         counts = counts[np.argmax(survives) :]
-        means = _means(atoms, layout, np.arange(counts[0]), counts[0])
+        means = _means(pooled, layout, np.arange(counts[0]), counts[0])
         if not _decreases(means).any():
             return int(counts[0])
         places = (_worst_pair(means) + 0.5) / counts[0]
@@ -72,10 +72,10 @@ def leave_one_out(problem: Problem, layout: Layout) -> int:
     return 1 + int(np.argmax(np.array(losses) <= min(losses) + _SLACK * losses[0]))
 
 
-def _means(atoms: Atoms, layout: Layout, i: Index, n_bins: npt.ArrayLike) -> FloatArray:
+def _means(pooled: Pooled, layout: Layout, i: Index, n_bins: npt.ArrayLike) -> FloatArray:
     """Return the mean outcome of bin i of n_bins, -1 where it is empty."""
-    start, stop = layout.cut(atoms, i, n_bins), layout.cut(atoms, i + 1, n_bins)
-    weight, true = atoms.running_weight, atoms.running_true
+    start, stop = layout.cut(pooled, i, n_bins), layout.cut(pooled, i + 1, n_bins)
+    weight, true = pooled.running_weight, pooled.running_true
     mass = weight[stop] - weight[start]
     filled = stop > start
     return np.where(filled, (true[stop] - true[start]) / np.where(filled, mass, 1.0), _EMPTY)
@@ -100,10 +100,10 @@ def _loss_by_counts(problem: Problem, bins: Bins) -> float:
     In a bin of n rows, each residual against the mean of the others is n / (n - 1) times the
     residual against the mean of all.
     """
-    atoms = problem.atoms
-    cuts = np.append(bins.starts(atoms.score), len(atoms.score))
+    pooled = problem.rows.pooled
+    cuts = np.append(bins.starts(pooled.score), len(pooled.score))
     # Rows count once each here, so their number is their weight.
-    rows, ones = np.diff(atoms.running_weight[cuts]), np.diff(atoms.running_true[cuts])
+    rows, ones = np.diff(pooled.running_weight[cuts]), np.diff(pooled.running_true[cuts])
     shared = rows > 1
     n, t = rows[shared], ones[shared]
     loss = np.sum((n / (n - 1)) ** 2 * (t - t * t / n))
@@ -114,7 +114,7 @@ def _loss_by_counts(problem: Problem, bins: Bins) -> float:
 
 def _loss_by_rows(problem: Problem) -> Callable[[Bins], float]:
     """Return what gives the leave-one-out loss of weighted or soft rows, which it sorts once."""
-    p, y, w = problem.columns()
+    p, y, w = problem.rows.columns()
     order = np.argsort(p, kind="stable")
     p, y, w = p[order], y[order], w[order]
     true, all_weight, all_true = w * y, w.sum(), (w * y).sum()

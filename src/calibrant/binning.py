@@ -1,13 +1,17 @@
-"""Bins over [0, 1]: where they lie and which rows they hold.
+"""Bins over [0, 1]: where they lie and which bin holds a score.
+
+One rule decides which bin or cell holds a score, here and in every engine that has its own
+translation of it (compiled passes, SQL, torch): the score is compared with the edges in double
+precision, and bin k holds ``edges[k] <= p < edges[k+1]``, the last bin also 1. Truncating
+``p * n_bins`` only guesses: 0.29 * 100 is 28.999999999999996, and forecasts rounded to hundredths
+sit exactly on edges. Uniform edges are the correctly rounded k/B.
 
 A *layout* (:class:`Uniform`, :class:`EqualMass`) says where a given number of bins lie; a
 *binning* is a layout with a number or a rule for it, or :class:`Fixed` edges. Either lays *bins*
-over a problem. Bins decide membership by comparing scores with their edges in
-double precision, never by truncating ``p * n_bins``: 0.29 * 100 is 28.999999999999996, and
-forecasts rounded to hundredths sit exactly on edges. Uniform edges are the correctly rounded k/B.
+over a problem.
 
-An *assignment* says what share of a row each bin gets: bins themselves assign hard, one row to one
-bin; :class:`Convex` splits a row between the two bins whose centres enclose it.
+An *assignment* says with what weight a row belongs to each bin: bins themselves assign hard, one
+row to one bin; :class:`Convex` splits a row between the two bins whose centres enclose it.
 """
 
 from __future__ import annotations
@@ -21,12 +25,15 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
-from calibrant.problem import Atoms, Index, Problem
+from calibrant.problem import Index, Pooled, Problem
 
 Side = Literal["left", "right"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _FEW_BINS = 1000
+# Points of the grid from which the bins of many scores are found, a power of two, and the most
+# edges between two points for this to be faster than a binary search: about ten times with few.
+_GRID, _MOST_EDGES = 1 << 14, 4
 
 
 @dataclass(frozen=True, eq=False)
@@ -51,13 +58,41 @@ class Bins:
         """The midpoints of the bins."""
         return (self.edges[:-1] + self.edges[1:]) / 2
 
+    @classmethod
+    def starting_at(cls, starts: FloatArray) -> Bins:
+        """Return bins that begin at increasing scores; the first also holds all scores below."""
+        edges = np.concatenate(([0.0], starts[1:], [1.0]))
+        return cls(edges, np.diff(edges))
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether bin k of B holds exactly the scores k/B <= p < (k+1)/B, the last one also 1."""
+        return False
+
     def index(self, p: FloatArray) -> Index:
         """Return the bin of each score."""
-        return np.searchsorted(
-            self.edges[1:-1], p, side="right" if self.closed == "left" else "left"
-        )
+        if self.closed == "right":
+            return np.searchsorted(self.edges[1:-1], p, side="left")
+        if len(p) < _GRID or self._most_edges > _MOST_EDGES:
+            return np.searchsorted(self.edges[1:-1], p, side="right")
+        # The product is exact, so that the grid point is at or below the score.
+        k = self._bin_of_grid.take((p * _GRID).astype(np.intp))
+        following = np.append(self.edges[1:-1], np.inf)
+        for _ in range(self._most_edges):
+            k += p >= following.take(k)
+        return k
 
-    def shares(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
+    @cached_property
+    def _bin_of_grid(self) -> Index:
+        """The bin that holds each point of the grid."""
+        return np.searchsorted(self.edges[1:-1], np.arange(_GRID + 1) / _GRID, side="right")
+
+    @cached_property
+    def _most_edges(self) -> int:
+        """The largest number of edges between two neighbouring points of the grid."""
+        return int(np.diff(self._bin_of_grid).max())
+
+    def weights(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
         """Yield the one bin that holds each row."""
         yield self.index(p), None
 
@@ -69,13 +104,18 @@ class Bins:
 
 @dataclass(frozen=True, eq=False)
 class UniformBins(Bins):
-    """Bins of equal width, found by one multiplication and one comparison a row."""
+    """Bins of equal width, found by one multiplication and one comparison per row."""
 
     @staticmethod
     def of(n_bins: int, closed: Side = "left") -> UniformBins:
         """Return `n_bins` bins with edges k / n_bins."""
         # A few bins are kept for the next call: laying them takes longer than filling them.
         return (_kept_uniform if n_bins <= _FEW_BINS else _uniform)(n_bins, closed)
+
+    @property
+    def is_uniform(self) -> bool:
+        """Whether bin k of B holds exactly the scores k/B <= p < (k+1)/B, the last one also 1."""
+        return self.closed == "left"
 
     @cached_property
     def _guard(self) -> FloatArray:
@@ -89,7 +129,10 @@ class UniformBins(Bins):
         """Return the bin of each score."""
         # k/B and p*B are each rounded once, so p*B can land on the wrong side of a whole number
         # by a few units in the last place. Leaning the product to one side by more than that
-        # makes the error one-sided, and one look at the exact edge mends it.
+        # makes the error one-sided, and one comparison with the exact edge corrects it.
+        if self.closed == "left" and self.n_bins & (self.n_bins - 1) == 0:
+            # Products with a power of two are exact.
+            return np.minimum((p * self.n_bins).astype(np.intp), self.n_bins - 1)
         if self.closed == "left":
             k = (p * (self.n_bins * (1 + 4 * _EPS))).astype(np.intp)
             k -= p < self._guard.take(k)
@@ -110,11 +153,11 @@ _kept_uniform = lru_cache(maxsize=16)(_uniform)
 
 @dataclass(frozen=True, eq=False)
 class Convex:
-    """Share each row between the two bins whose centres enclose it.
+    """Split each row between the two bins whose centres enclose it.
 
     A row at c_j <= p <= c_{j+1} gives 1 - t to bin j and t to bin j+1 with
     t = (p - c_j) / (c_{j+1} - c_j); beyond the outer centres the outer bin gets all of it
-    (Posocco and Bonnefoy 2021, Definition 5, where the two shares are printed exchanged).
+    (Posocco and Bonnefoy 2021, Definition 5, where the two weights are printed exchanged).
     """
 
     bins: Bins
@@ -124,8 +167,13 @@ class Convex:
         """The number of bins."""
         return self.bins.n_bins
 
-    def shares(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
-        """Yield the lower bin with its share, then the upper bin with the rest."""
+    @property
+    def is_uniform(self) -> bool:
+        """Whether bins hold rows as a whole, those of equal width."""
+        return False
+
+    def weights(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
+        """Yield the lower bin with its weight, then the upper bin with the rest."""
         centres = self.bins.centres
         if len(centres) == 1:
             yield np.zeros(p.shape, dtype=np.intp), None
@@ -133,9 +181,9 @@ class Convex:
         lower = np.searchsorted(centres, p, side="right") - 1
         lower = np.clip(lower, 0, len(centres) - 2)
         left = centres[lower]
-        upper_share = np.clip((p - left) / (centres[lower + 1] - left), 0.0, 1.0)
-        yield lower, 1 - upper_share
-        yield lower + 1, upper_share
+        of_upper = np.clip((p - left) / (centres[lower + 1] - left), 0.0, 1.0)
+        yield lower, 1 - of_upper
+        yield lower + 1, of_upper
 
 
 class Binning(Protocol):
@@ -151,8 +199,8 @@ class Layout(Protocol):
     def bins(self, problem: Problem, n_bins: int) -> Bins:
         """Lay down `n_bins` bins (fewer where ties leave no choice)."""
 
-    def cut(self, atoms: Atoms, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
-        """Return how many atoms lie below cut `i` of `n_bins`; both may be arrays."""
+    def cut(self, pooled: Pooled, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
+        """Return how many distinct scores lie below cut `i` of `n_bins`; both may be arrays."""
 
 
 @dataclass(frozen=True)
@@ -178,12 +226,12 @@ class Uniform:
         """Lay down `n_bins` bins with edges k / n_bins."""
         return UniformBins.of(n_bins, self.closed)
 
-    def cut(self, atoms: Atoms, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
-        """Return how many atoms lie below cut `i` of `n_bins`."""
+    def cut(self, pooled: Pooled, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
+        """Return how many distinct scores lie below cut `i` of `n_bins`."""
         i, n_bins = np.asarray(i), np.asarray(n_bins)
-        inner = np.searchsorted(atoms.score, i / n_bins, side=self.closed)
+        inner = np.searchsorted(pooled.score, i / n_bins, side=self.closed)
         # The outer edges belong to the outer bins whichever side is closed.
-        return np.where(i == 0, 0, np.where(i == n_bins, len(atoms.score), inner))
+        return np.where(i == 0, 0, np.where(i == n_bins, len(pooled.score), inner))
 
 
 @dataclass(frozen=True)
@@ -197,20 +245,20 @@ class EqualMass:
 
     def bins(self, problem: Problem, n_bins: int) -> Bins:
         """Lay down at most `n_bins` bins."""
-        atoms = problem.atoms
-        cuts = np.unique(self.cut(atoms, np.arange(1, n_bins), n_bins))
-        cuts = cuts[(cuts > 0) & (cuts < len(atoms.score))]
-        below, above = atoms.score[cuts - 1], atoms.score[cuts]
+        pooled = problem.rows.pooled
+        cuts = np.unique(self.cut(pooled, np.arange(1, n_bins), n_bins))
+        cuts = cuts[(cuts > 0) & (cuts < len(pooled.score))]
+        below, above = pooled.score[cuts - 1], pooled.score[cuts]
         middle = (below + above) / 2
         # Between two neighbouring doubles there is no middle: cut at the upper one.
         edges = np.concatenate(([0.0], np.where(middle > below, middle, above), [1.0]))
         # Width runs from a bin's first score to the next bin's (Arrieta-Ibarra et al. 2022).
-        firsts = np.concatenate((atoms.score[:1], above, [1.0]))
+        firsts = np.concatenate((pooled.score[:1], above, [1.0]))
         return Bins(edges, np.diff(firsts), "left")
 
-    def cut(self, atoms: Atoms, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
-        """Return how many atoms lie below cut `i` of `n_bins`."""
-        return nearest_cuts(atoms.running_weight, i, n_bins)
+    def cut(self, pooled: Pooled, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
+        """Return how many distinct scores lie below cut `i` of `n_bins`."""
+        return nearest_cuts(pooled.running_weight, i, n_bins)
 
 
 def nearest_cuts(running: FloatArray, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:

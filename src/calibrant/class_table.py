@@ -1,38 +1,38 @@
-"""Class probabilities with their outcomes, and the binary problems that they stand for.
+"""Class probabilities with their outcomes, and the binary problems that they represent.
 
-Classes are visited one by one. Where uniform bins are all that a measure looks at, and compiled
-code is at hand, all classes are added up in one pass over the rows, in the order of memory;
-otherwise columns are copied a few at a time. Nothing as large as the input is made.
+Classes are visited one by one. Where a measure needs sums over uniform bins only, and compiled code
+serves, all classes are added up in one pass over the rows, in the order of memory; otherwise
+columns are copied a few at a time. Nothing as large as the input is made.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property, lru_cache
-from typing import Any
+from functools import cached_property
 
 import numpy as np
 
 from calibrant.arrays import AnyArray, FloatArray
-from calibrant.binning import UniformBins
 from calibrant.compiled import passes
+from calibrant.lines import Quantity
 from calibrant.norms import Norm
-from calibrant.problem import Index, Problem
-from calibrant.sample import BLOCK_ROWS, Sample
+from calibrant.problem import Assignment, Index, Problem
+from calibrant.sample import BLOCK_ROWS, UNIFORM_SUMS, Sample
 
-# Columns are copied out in tiles of this shape, small enough to be turned within the cache.
+# Columns are copied in tiles of this shape, small enough to be transposed within the cache.
 _TILE_COLUMNS, _TILE_ROWS = 32, 1024
 _WHOLE = np.ones(1)
-# How many numbers of bins to keep the sums of classes for.
+# For so many numbers of bins the sums of all classes are kept: a measure that chooses another
+# number for each class would need a pass for each class.
 _MOST_KEPT = 2
 
 
 @dataclass(frozen=True, eq=False)
 class Reduction:
-    """The binary problems that one call stands for, and the share of each in the answer."""
+    """The binary problems that one call represents, and the weight of each in the answer."""
 
-    shares: FloatArray
+    weights: FloatArray
     problems: Callable[[], Iterator[Problem]]
 
     @classmethod
@@ -43,7 +43,7 @@ class Reduction:
     def measure(self, measure: Callable[[Problem], float], norm: Norm = Norm.L1) -> float:
         """Return the measure of every problem, combined by the norm."""
         values = [float(measure(problem)) for problem in self.problems()]
-        return values[0] if len(values) == 1 else norm.of(np.array(values), self.shares)
+        return values[0] if len(values) == 1 else norm.of(np.array(values), self.weights)
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,7 +79,7 @@ class ClassTable:
         return Sample(self.outcomes_of(column), self.prob[:, column], self.w)
 
     def classwise(self) -> Reduction:
-        """Return the problem of every class, with equal shares."""
+        """Return the problem of every class, with equal weights."""
         return Reduction(np.full(self.n_classes, 1 / self.n_classes), self._each_class)
 
     def confidence(self) -> Sample:
@@ -89,14 +89,14 @@ class ClassTable:
         return Sample(self._correct(predicted), top, self.w, lowest=1 / self.n_classes)
 
     def top_label(self) -> Reduction:
-        """Return the confidence problem within each predicted class, shared by weight."""
+        """Return the confidence problem within each predicted class, weighted by its mass."""
         predicted = self.prob.argmax(axis=1)
         whole = self.confidence()
         order = np.argsort(predicted, kind="stable")
         cuts = np.flatnonzero(np.diff(predicted[order])) + 1
-        samples = [whole.rows(rows) for rows in np.split(order, cuts)]
-        shares = np.array([sample.weight for sample in samples]) / whole.weight
-        return Reduction(shares, lambda: iter(samples))
+        samples = [whole.take(rows) for rows in np.split(order, cuts)]
+        weights = np.array([sample.weight for sample in samples]) / whole.weight
+        return Reduction(weights, lambda: iter(samples))
 
     def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
         """Yield rows as float64 (probabilities, outcomes, weights), labels as rows of 0 and 1."""
@@ -112,20 +112,9 @@ class ClassTable:
             w = np.ones(len(prob)) if self.w is None else self.w[rows].astype(np.float64)
             yield prob, outcome, w
 
-    def _each_class(self) -> Iterator[Sample]:
-        # What is found for one class serves the next ones.
-        tile, sums = lru_cache(1)(self._tile), _SumsOfClasses(self)
-        for column in range(self.n_classes):
-            yield ClassSample(self, column, tile, sums)
-
-    def _tile(self, start: int) -> AnyArray:
-        """Return a few columns, each in one piece."""
-        wide = self.prob[:, start : start + _TILE_COLUMNS]
-        columns = np.empty(wide.shape[::-1], dtype=wide.dtype)
-        for row in range(0, len(wide), _TILE_ROWS):
-            rows = slice(row, row + _TILE_ROWS)
-            columns[:, rows] = wide[rows].T
-        return columns
+    def _each_class(self) -> Iterator[Problem]:
+        columns = _Columns(self)
+        return (ClassProblem(columns, column) for column in range(self.n_classes))
 
     def bin_sums(self, n_bins: int) -> FloatArray:
         """Return the rows of every class and bin and their sums of p, y and y - p, in one pass.
@@ -143,72 +132,83 @@ class ClassTable:
         return _pick(self.outcome, predicted) if self.is_soft else self.outcome == predicted
 
 
-class _SumsOfClasses:
-    """Sums over uniform bins of all classes of a table, kept for the next class."""
+class _Columns:
+    """The columns of a table, with what was worked out for one class and serves the next."""
 
     def __init__(self, table: ClassTable) -> None:
-        self._table = table
-        self._known: dict[int, FloatArray] = {}
+        self.table = table
+        self._tile, self._first = table.prob[:0].T, -1
+        self._sums: dict[int, FloatArray] = {}
 
-    def of(self, column: int, n_bins: int) -> FloatArray | None:
-        """Return those of one class, or None where a pass over the table is not worth while."""
-        if n_bins not in self._known and self._are_worth_while(n_bins):
-            self._known[n_bins] = self._table.bin_sums(n_bins)
-        sums = self._known.get(n_bins)
-        return None if sums is None else sums[column]
+    def sample(self, column: int) -> Sample:
+        """Return the rows of one class."""
+        first = column - column % _TILE_COLUMNS
+        if first != self._first:
+            self._tile, self._first = _transposed(self.table.prob, first), first
+        outcome = self.table.outcomes_of(column)
+        return Sample(outcome, self._tile[column - first], self.table.w)
 
-    def _are_worth_while(self, n_bins: int) -> bool:
-        table = self._table
-        # Where each class has a number of bins of its own, so would it have a pass.
-        return (
-            len(self._known) < _MOST_KEPT
-            and table.w is None
-            and not table.is_soft
-            and passes.is_table_worth_while(table.prob, 4 * table.n_classes * n_bins)
-        )
+    def bin_sums(self, column: int, n_bins: int) -> FloatArray | None:
+        """Return sums over uniform bins of one class, None where no pass over the table serves."""
+        table = self.table
+        is_known = n_bins in self._sums
+        is_plain = table.w is None and not table.is_soft and len(self._sums) < _MOST_KEPT
+        size = 4 * table.n_classes * n_bins
+        if not is_known and is_plain and passes.is_table_worth_while(table.prob, size):
+            self._sums[n_bins] = table.bin_sums(n_bins)
+            is_known = True
+        return self._sums[n_bins][column] if is_known else None
 
 
-class ClassSample(Sample):
-    """The problem "is it this class?", whose column is copied once its rows are looked at."""
+class ClassProblem(Problem):
+    """The problem "is it this class?"; its rows are copied once something asks for them."""
 
-    _table: ClassTable
-    _column: int
-    _tile: Callable[[int], AnyArray]
-    _sums: _SumsOfClasses
-
-    def __init__(
-        self,
-        table: ClassTable,
-        column: int,
-        tile: Callable[[int], AnyArray],
-        sums: _SumsOfClasses,
-    ) -> None:
-        self.__dict__.update(w=table.w, _table=table, _column=column, _tile=tile, _sums=sums)
-
-    def __reduce__(self) -> tuple[type[Sample], tuple[Any, ...]]:
-        """Leave for another process as the rows alone."""
-        return Sample, (self.y, self.p, self.w, self.lowest)
-
-    @cached_property
-    def p(self) -> AnyArray:
-        """The column of the class."""
-        start = self._column - self._column % _TILE_COLUMNS
-        column: AnyArray = self._tile(start)[self._column - start]
-        return column
-
-    @cached_property
-    def y(self) -> AnyArray:
-        """Whether it is the class."""
-        return self._table.outcomes_of(self._column)
+    def __init__(self, columns: _Columns, column: int) -> None:
+        self._columns, self._column = columns, column
 
     @property
     def n(self) -> int:
         """The number of rows."""
-        return len(self._table.prob)
+        return len(self._columns.table.prob)
 
-    def _uniform_sums(self, bins: UniformBins) -> FloatArray | None:
-        sums = self._sums.of(self._column, bins.n_bins)
-        return super()._uniform_sums(bins) if sums is None else sums
+    @cached_property
+    def weight(self) -> float:
+        """The total weight W."""
+        w = self._columns.table.w
+        return float(self.n) if w is None else float(w.sum(dtype=np.float64))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows carry weights of their own."""
+        return self._columns.table.w is not None
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether any outcome lies strictly between 0 and 1."""
+        return self._columns.table.is_soft and self.rows.is_soft
+
+    @cached_property
+    def rows(self) -> Sample:
+        """The rows of the class."""
+        return self._columns.sample(self._column)
+
+    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
+        """Return the sums over bins, one row per quantity."""
+        if assignment.is_uniform:
+            found = self._columns.bin_sums(self._column, assignment.n_bins)
+            if found is not None:
+                return found[[UNIFORM_SUMS[quantity] for quantity in quantities]]
+        return self.rows.totals(assignment, *quantities)
+
+
+def _transposed(table: AnyArray, first: int) -> AnyArray:
+    """Return a few columns of a table, each contiguous."""
+    wide = table[:, first : first + _TILE_COLUMNS]
+    columns = np.empty(wide.shape[::-1], dtype=wide.dtype)
+    for row in range(0, len(wide), _TILE_ROWS):
+        rows = slice(row, row + _TILE_ROWS)
+        columns[:, rows] = wide[rows].T
+    return columns
 
 
 def _pick(table: AnyArray, column: Index) -> AnyArray:

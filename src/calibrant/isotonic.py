@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.problem import Atoms
+from calibrant.problem import Pooled
 
 
-def isotonic_fit(atoms: Atoms) -> FloatArray:
-    """Return the non-decreasing function of the score nearest to the outcomes, at each atom."""
+def isotonic_fit(pooled: Pooled) -> FloatArray:
+    """Return the non-decreasing function of the score nearest to the outcomes, at each score."""
     from scipy.optimize import isotonic_regression
 
-    fit = isotonic_regression(atoms.true / atoms.weight, weights=atoms.weight)
+    fit = isotonic_regression(pooled.true / pooled.weight, weights=pooled.weight)
     return np.asarray(fit.x)

@@ -4,7 +4,7 @@
 reduction    the binary problem(s)
 ===========  ==========================================================================
 class c      (P[:, c], 1{y = c})
-classwise    every class c, combined with equal shares
+classwise    every class c, combined with equal weights
 confidence   (max_c P, 1{argmax = y})
 top_label    confidence among the rows predicted as c, combined by predicted weight
 ===========  ==========================================================================
@@ -45,7 +45,7 @@ def reduce_classes(
     labels: Sequence[Any] | None,
     pos_label: Any,
 ) -> Reduction:
-    """Read the input of a measure and say which binary problems it stands for."""
+    """Read the input of a measure and return the binary problems that it represents."""
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduce_table(table, multiclass, labels)
 
@@ -53,7 +53,7 @@ def reduce_classes(
 def reduce_table(
     table: Problem | ClassTable, multiclass: Any, labels: Sequence[Any] | None
 ) -> Reduction:
-    """Say which binary problems a table stands for."""
+    """Return the binary problems that a table represents."""
     if not isinstance(table, ClassTable):
         return Reduction.of(table)
     if multiclass == "classwise":
@@ -73,14 +73,14 @@ def one_problem(
     labels: Sequence[Any] | None,
     pos_label: Any,
 ) -> Problem:
-    """Read input that must stand for one binary problem."""
+    """Read input that must represent one binary problem."""
     check_is_one(multiclass)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return next(reduction.problems())
 
 
 def check_is_one(multiclass: Any) -> None:
-    """Refuse what stands for several binary problems."""
+    """Refuse what represents several binary problems."""
     if isinstance(multiclass, str) and multiclass in ("classwise", "top_label"):
         raise CalibrantError(
             "must select one binary problem here",

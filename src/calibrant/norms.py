@@ -16,10 +16,10 @@ class Norm(Enum):
     L2 = "l2"
     MAX = "max"
 
-    def of(self, gaps: FloatArray, shares: FloatArray) -> float:
-        """Return the norm of `gaps`, each counting with its share (the maximum ignores them)."""
+    def of(self, gaps: FloatArray, weights: FloatArray) -> float:
+        """Return the norm of `gaps` under weights that sum to 1; the maximum ignores them."""
         if self is Norm.L1:
-            return float(np.dot(shares, np.abs(gaps)))
+            return float(np.dot(weights, np.abs(gaps)))
         if self is Norm.L2:
-            return float(np.sqrt(np.dot(shares, gaps * gaps)))
+            return float(np.sqrt(np.dot(weights, gaps * gaps)))
         return float(np.max(np.abs(gaps)))

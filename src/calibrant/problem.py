@@ -1,51 +1,66 @@
-"""The questions that a measure may ask of one binary calibration problem.
+"""What a measure may ask of one binary calibration problem.
 
-A problem is a weighted set of rows (p, y): a prediction in [0, 1] and an outcome in [0, 1]. It is
-answered exactly by a :class:`~calibrant.sample.Sample`, rows in memory, and by a sketch to within
-bounds that it gives, or not at all. Measures are written against these questions and never see
-where the rows are kept.
+A problem is a weighted set of rows (p, y): a prediction in [0, 1] and an outcome in [0, 1]. Rows in
+memory, :class:`~calibrant.sample.Sample`, answer every question exactly; a sketch answers to within
+bounds that it states, or refuses. Measures are written against these questions and never see where
+the rows are kept.
 """
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant import cosine
 from calibrant.arrays import FloatArray
 from calibrant.lines import Line, Quantity
+from calibrant.logits import logit
+
+if TYPE_CHECKING:
+    from calibrant.sample import Sample  # layers: rows are a problem, and any may have them
 
 Index = npt.NDArray[np.intp]
 Block = tuple[FloatArray, FloatArray, FloatArray | None]
 # Takes scores to the index of the cell that holds each.
 CellOf = Callable[[FloatArray], Index]
 
+# So many scores show well enough where the others lie.
+MOST_SCORES = 1 << 16
+# Scales of fewer cells than this are not resolved: the error would exceed what it is the error of.
+_CELLS_PER_SCALE = 8
+
 
 class Assignment(Protocol):
-    """How rows are shared out among bins."""
+    """How rows are assigned to bins."""
 
     @property
     def n_bins(self) -> int:
         """The number of bins."""
 
-    def shares(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
-        """Yield (bin of each row, share of each row); a share of None means the whole row."""
+    @property
+    def is_uniform(self) -> bool:
+        """Whether bin k of B holds exactly the scores k/B <= p < (k+1)/B, the last one also 1."""
+
+    def weights(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
+        """Yield (bin of each row, weight of each row in it); None stands for weights of 1."""
 
 
 @dataclass(frozen=True, eq=False)
-class Atoms:
-    """Rows of equal score pooled, in increasing order of score.
+class Pooled:
+    """Rows pooled by score, in increasing order of score.
 
     Attributes
     ----------
     score
-        The distinct scores.
+        The distinct scores; of a sketch the mean score of each cell.
     rows
-        How many rows have each score.
+        The number of rows at each score.
     weight
         Their total weight.
     weight_squared
@@ -54,6 +69,8 @@ class Atoms:
         Their sum of w y.
     residual
         Their sum of w (y - p), taken row by row so that it is exactly 0 where y = p.
+    spread
+        The standard deviation of the scores that are pooled: 0 unless they are those of a cell.
     """
 
     score: FloatArray
@@ -62,103 +79,137 @@ class Atoms:
     weight_squared: FloatArray
     true: FloatArray
     residual: FloatArray
+    spread: FloatArray | float = 0.0
 
     @cached_property
     def running_weight(self) -> FloatArray:
-        """The weight below each atom, and at last all of it."""
+        """The weight below each score, and at last all of it."""
         return np.concatenate(([0.0], np.cumsum(self.weight)))
 
     @cached_property
     def running_true(self) -> FloatArray:
-        """The sum of w y below each atom, and at last all of it."""
+        """The sum of w y below each score, and at last all of it."""
         return np.concatenate(([0.0], np.cumsum(self.true)))
 
 
-class Problem(Protocol):
-    """One binary calibration problem."""
+class Problem(ABC):
+    """One binary calibration problem.
+
+    What an implementation does not answer itself is asked of its rows: a sketch, which has none,
+    refuses it there.
+    """
 
     @property
+    @abstractmethod
     def n(self) -> int:
         """The number of rows that carry weight."""
 
     @property
+    @abstractmethod
     def weight(self) -> float:
         """The total weight W."""
 
     @property
-    def lowest(self) -> float:
-        """The least score that could be: 1/C for the top class of C, else 0."""
-
-    @property
+    @abstractmethod
     def is_weighted(self) -> bool:
         """Whether rows carry weights of their own."""
 
     @property
+    @abstractmethod
     def is_soft(self) -> bool:
         """Whether any outcome lies strictly between 0 and 1."""
 
     @property
-    def is_exact(self) -> bool:
-        """Whether answers are those of the rows themselves, and every error below is 0."""
-
-    @property
-    def sum_error(self) -> float:
-        """How far sums may be from those over the rows, over W, by rounding."""
+    @abstractmethod
+    def rows(self) -> Sample:
+        """The rows themselves, validated."""
 
     @property
     def cell_width(self) -> float:
-        """How far apart rows may be that are pooled into one step."""
+        """The width of the cells in which scores are known; 0 where they are known exactly."""
+        return 0.0
 
     @property
-    def atoms(self) -> Atoms:
-        """The rows pooled by score."""
-
-    @property
-    def steps(self) -> Atoms:
-        """The rows pooled by score, or at least by nearly equal scores."""
-
-    @property
-    def step_spread(self) -> FloatArray:
-        """The standard deviation of scores that are pooled into each step."""
-
-    def decisive_steps(self) -> Atoms:
-        """Return steps whose walk strays as far as that of `steps`, in fewer if that is faster."""
-
-    @property
-    def walk_error(self) -> float:
-        """How much farther than a walk of `steps` one of `atoms` may stray, over W."""
-
-    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
-        """Return the cosine coefficients of each quantity's measure on [0, 1].
-
-        One row a quantity: a_k = sum of v cos(pi k p) over the rows, for every k that smoothing
-        at `scale` leaves alive (see :mod:`calibrant.cosine`).
-        """
+    def is_exact(self) -> bool:
+        """Whether answers are those of the rows themselves, without any error."""
+        return self.cell_width == 0
 
     @property
     def finest_scale(self) -> float:
-        """The least scale that `spectrum` resolves."""
+        """The smallest scale that `spectrum` resolves."""
+        return _CELLS_PER_SCALE * self.cell_width or cosine.FINEST_SCALE
+
+    @property
+    def sum_error(self) -> float:
+        """A bound on the rounding error of sums, divided by W."""
+        return 0.0
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
-        """Bound the L1 norm, over W, of what a quantity smoothed at `scale` lacks."""
-
-    def logit_line(self, tails: float) -> Line:
-        """Return the rows at their logits, with room for noise of scale `tails` around them."""
-
-    def squared_error(self) -> float:
-        """Return the sum of w (p - y)^2."""
-
-    def blocks(self) -> Iterator[Block]:
-        """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""
-
-    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return all rows as (p, y, w)."""
+        """Bound the L1 norm of the error of a quantity smoothed at `scale`, divided by W."""
+        return 0.0
 
     def part(self) -> Problem:
         """Return the problem of some of many rows, taken evenly from all of them."""
+        return self.rows.part()
+
+    @property
+    def pooled(self) -> Pooled:
+        """The rows pooled by score, or by cells of nearly equal scores."""
+        return self.rows.pooled
+
+    @property
+    def scores(self) -> FloatArray:
+        """Sorted scores that show where the rows lie: all of them, or tens of thousands.
+
+        The smallest and the largest are among them, and so are those strictly between 0 and 1.
+        """
+        return self.rows.scores
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Return one row of sums over bins for each quantity.
+        """Return the sums over bins, one row per quantity.
 
         "rows" counts rows, "weight" sums w, "pred" w p, "true" w y and "residual" w (y - p).
         """
+        return self.rows.totals(assignment, *quantities)
+
+    def cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
+        """Return sums over the rows of any cells of scores, shape (5, 2, n_cells).
+
+        The sums are those of w, w^2, w p, w r and (w r)^2 with r = y - p, over the rows with
+        y <= p and over those with y > p: for 0/1 outcomes, over either outcome.
+        """
+        return self.rows.cell_sums(cell_of, n_cells)
+
+    def squared_error(self) -> float:
+        """Return the sum of w (p - y)^2."""
+        return self.rows.squared_error()
+
+    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
+        """Return the cosine coefficients of the measure of each quantity on [0, 1], one row each.
+
+        a_k = sum of v cos(pi k p) over the rows, for every k that smoothing at `scale` leaves
+        alive (see :mod:`calibrant.cosine`).
+        """
+        return self.rows.spectrum(scale, *quantities)
+
+    def logit_line(self, tails: float) -> Line:
+        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
+        return self.rows.logit_line(tails)
+
+
+def with_extremes(some: FloatArray, known: FloatArray) -> FloatArray:
+    """Return some scores sorted, with the extremes of those known, and of those within (0, 1)."""
+    ends = [known.min(), known.max()]
+    if ends[0] == 0 or ends[1] == 1:
+        inner = known[(known > 0) & (known < 1)]
+        ends += [inner.min(), inner.max()] if len(inner) else []
+    return np.sort(np.concatenate((some, ends)))
+
+
+def logit_range(problem: Problem) -> tuple[float, float] | None:
+    """Return the smallest and the largest finite logit, or None where there is none."""
+    inner = problem.scores[(problem.scores > 0) & (problem.scores < 1)]
+    if not len(inner):
+        return None
+    low, high = logit(inner[[0, -1]]).tolist()
+    return low, high

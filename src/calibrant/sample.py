@@ -2,7 +2,7 @@
 
 The arrays are kept as they came, whatever their dtype: work is done in float64 block by block, so
 that reading ten million float32 predictions copies none of them. Measures that need order ask for
-:attr:`Sample.atoms`, which sorts once.
+:attr:`Sample.pooled`, which sorts once.
 """
 
 from __future__ import annotations
@@ -15,11 +15,20 @@ import numpy as np
 
 from calibrant import checks, cosine, pooling
 from calibrant.arrays import AnyArray, FloatArray
-from calibrant.binning import UniformBins
 from calibrant.compiled import passes
 from calibrant.lines import Blocks, Line, Quantity, line_of_rows
 from calibrant.logits import logit
-from calibrant.problem import Assignment, Atoms, Block, Index
+from calibrant.problem import (
+    MOST_SCORES,
+    Assignment,
+    Block,
+    CellOf,
+    Index,
+    Pooled,
+    Problem,
+    logit_range,
+    with_extremes,
+)
 
 # Small enough for a block and its temporaries to stay in cache. Larger temporaries are fresh
 # memory, page faults and all, until the allocator has seen enough of them to keep them: only long
@@ -28,11 +37,9 @@ BLOCK_ROWS = 1 << 16
 _SHORT_BLOCK_ROWS = 1 << 14
 _LONG_SAMPLE = 1 << 20
 _LANES = 4
-# From so many rows on, finding the decisive ones is faster than sorting all.
-_WORTH_NOT_SORTING = 1 << 17
-# A part of a sample is a sixty-fourth of it, in stretches that fill pages of memory; no less, and
-# no more, than so many of them.
-_STRETCH, _FEWEST_STRETCHES, _MOST_STRETCHES, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
+# A part of a sample is a sixty-fourth of it, in runs of rows that fill pages of memory; no fewer,
+# and no more, than so many of them.
+_RUN, _FEWEST_RUNS, _MOST_RUNS, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
 _TURNS = np.arange(BLOCK_ROWS) % _LANES
 # The parts of 1, y and p in what is summed over rows that count once each.
 _PARTS: dict[Quantity, tuple[float, float, float]] = {
@@ -42,12 +49,12 @@ _PARTS: dict[Quantity, tuple[float, float, float]] = {
     "true": (0.0, 1.0, 0.0),
     "residual": (0.0, 1.0, -1.0),
 }
-# Where sums over uniform bins have what: of rows that count once each.
-_UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
+# The rows of `passes.bin_sums`: sums over uniform bins of rows that count once each.
+UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
 
 
 @dataclass(frozen=True, eq=False)
-class Sample:
+class Sample(Problem):
     """One binary calibration problem held as rows.
 
     The constructor trusts its arguments: :func:`calibrant.reading.read_sample` is the way in for
@@ -62,13 +69,26 @@ class Sample:
     w
         Positive weights, or None when every row counts once.
     lowest
-        The least score that could be: 1/C for the top class of C, else 0.
+        The smallest score that could be: 1/C for the top class of C, else 0.
+    is_validated
+        False for plain columns that have not been looked at: a compiled pass checks rows while it
+        adds them up; everything else asks for `rows`, which checks them first.
     """
 
     y: AnyArray
     p: AnyArray
     w: AnyArray | None = None
     lowest: float = 0.0
+    is_validated: bool = True
+
+    @cached_property
+    def rows(self) -> Sample:
+        """The sample itself, refused if any row is invalid."""
+        if not self.is_validated:
+            checks.check_probabilities(self.p)
+            checks.check_outcomes(self.y)
+            checks.check_not_swapped(self.y, self.p)
+        return self
 
     def weighted(self, w: AnyArray | None) -> Sample:
         """Return the same rows under weights `w`, without those of weight 0."""
@@ -97,48 +117,55 @@ class Sample:
     @cached_property
     def is_soft(self) -> bool:
         """Whether any outcome lies strictly between 0 and 1."""
-        if self.y.dtype.kind != "f":
+        y = self.rows.y
+        if y.dtype.kind != "f":
             return False
         starts = range(0, self.n, _SHORT_BLOCK_ROWS)
-        blocks = (self.y[start : start + _SHORT_BLOCK_ROWS] for start in starts)
+        blocks = (y[start : start + _SHORT_BLOCK_ROWS] for start in starts)
         return not all(checks.all_zero_or_one(y) for y in blocks)
 
     def blocks(self) -> Iterator[Block]:
-        """Yield the rows as float64 (p, y, w) blocks of at most BLOCK_ROWS."""
-        n_rows = _SHORT_BLOCK_ROWS if self.n < _LONG_SAMPLE else BLOCK_ROWS
-        for start in range(0, self.n, n_rows):
-            rows = slice(start, start + n_rows)
-            w = None if self.w is None else _float64(self.w[rows])
-            yield _float64(self.p[rows]), _float64(self.y[rows]), w
-
-    def part(self) -> Sample:
-        """Return the sample of some of many rows."""
-        w = None if self.w is None else self._some(self.w)
-        return Sample(self._some(self.y), self._some(self.p), w, self.lowest)
-
-    def _some(self, column: AnyArray) -> AnyArray:
-        """Return stretches taken from all of a column."""
-        usual = self.n // (_ONE_IN * _STRETCH)
-        n_stretches = min(max(usual, _FEWEST_STRETCHES), _MOST_STRETCHES)
-        starts = range(0, self.n, max(self.n // n_stretches, _STRETCH))
-        return np.concatenate([column[start : start + _STRETCH] for start in starts])
+        """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""
+        rows = self.rows
+        size = _SHORT_BLOCK_ROWS if self.n < _LONG_SAMPLE else BLOCK_ROWS
+        for start in range(0, self.n, size):
+            some = slice(start, start + size)
+            w = None if rows.w is None else _float64(rows.w[some])
+            yield _float64(rows.p[some]), _float64(rows.y[some]), w
 
     def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return all rows as float64 (p, y, w), copied only where the dtype differs."""
-        w = np.ones(self.n) if self.w is None else _float64(self.w)
-        return _float64(self.p), _float64(self.y), w
+        rows = self.rows
+        w = np.ones(self.n) if rows.w is None else _float64(rows.w)
+        return _float64(rows.p), _float64(rows.y), w
 
-    def rows(self, which: slice | Index) -> Sample:
+    def take(self, which: slice | Index) -> Sample:
         """Return the sample of some of the rows."""
-        w = None if self.w is None else self.w[which]
-        return Sample(self.y[which], self.p[which], w, self.lowest)
+        rows = self.rows
+        w = None if rows.w is None else rows.w[which]
+        return Sample(rows.y[which], rows.p[which], w, rows.lowest)
+
+    def part(self) -> Sample:
+        """Return the problem of some of many rows, taken evenly from all of them."""
+        y, p = self._some(self.y), self._some(self.p)
+        # Of a part alone an invalid row's place would not be known.
+        if not self.is_validated and not (checks.are_unit(p) and checks.are_unit(y)):
+            return self.rows.part()
+        return Sample(y, p, None if self.w is None else self._some(self.w), self.lowest)
+
+    def _some(self, column: AnyArray) -> AnyArray:
+        """Return runs of rows taken from all of a column."""
+        usual = self.n // (_ONE_IN * _RUN)
+        n_runs = min(max(usual, _FEWEST_RUNS), _MOST_RUNS)
+        starts = range(0, self.n, max(self.n // n_runs, _RUN))
+        return np.concatenate([column[start : start + _RUN] for start in starts])
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         """Return one row of sums over bins for each quantity."""
-        if isinstance(assignment, UniformBins) and assignment.closed == "left":
-            found = self._uniform_sums(assignment)
+        if assignment.is_uniform and (columns := self._compiled_columns()):
+            found = passes.bin_sums(*columns, assignment.n_bins)
             if found is not None:
-                return found[[_UNIFORM_SUMS[quantity] for quantity in quantities]]
+                return found[[UNIFORM_SUMS[quantity] for quantity in quantities]]
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
         has_lanes = self.n > _SHORT_BLOCK_ROWS
@@ -146,18 +173,13 @@ class Sample:
         sums = np.zeros((len(quantities), (_LANES if has_lanes else 1) * assignment.n_bins))
         for p, y, w in self.blocks():
             values = [_per_row(quantity, p, y, w) for quantity in quantities]
-            for index, share in assignment.shares(p):
+            for index, part in assignment.weights(p):
                 place = index if lanes is None else index + lanes[: len(index)]
                 for total, value in zip(sums, values, strict=True):
-                    total += np.bincount(place, _times(value, share), minlength=len(total))
+                    total += np.bincount(place, _times(value, part), minlength=len(total))
         if has_lanes:
             sums = sums.reshape(len(quantities), _LANES, -1).sum(axis=1)
         return sums
-
-    def _uniform_sums(self, bins: UniformBins) -> FloatArray | None:
-        """Return the rows of each bin and their sums of p, y and y - p, if compiled code can."""
-        columns = self._to_pass_over()
-        return None if columns is None else passes.bin_sums(*columns, bins.n_bins)
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
@@ -174,7 +196,7 @@ class Sample:
 
     def _folded_moments(self, n_cells: int, of: tuple[Quantity, ...]) -> FloatArray | None:
         """Return the folded moments of each quantity in each cell, if compiled code can."""
-        columns = self._to_pass_over()
+        columns = self._compiled_columns()
         if columns is None:
             return None
         found = []
@@ -185,14 +207,14 @@ class Sample:
             found.append(moments)
         return np.array(found)
 
-    def _to_pass_over(self) -> tuple[AnyArray, AnyArray] | None:
-        """Return p and y for compiled passes, which find out whether all rows are sound."""
+    def _compiled_columns(self) -> tuple[AnyArray, AnyArray] | None:
+        """Return p and y where compiled passes serve: these find out whether all rows are valid."""
         if self.w is not None or not passes.is_worth_while(self.p, self.y):
             return None
         return self.p, self.y
 
     def logit_line(self, tails: float) -> Line:
-        """Return the rows at their logits, with room for noise of scale `tails` around them."""
+        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
 
         def blocks(*quantities: Quantity) -> Blocks:
             for p, y, w in self.blocks():
@@ -203,10 +225,10 @@ class Sample:
                 yield logit(p), values
 
         def in_order(*quantities: Quantity) -> tuple[FloatArray, list[FloatArray]]:
-            atoms = self.atoms
-            inside = (atoms.score > 0) & (atoms.score < 1)
-            values = [getattr(atoms, quantity)[inside] for quantity in quantities]
-            return logit(atoms.score[inside]), values
+            pooled = self.pooled
+            inside = (pooled.score > 0) & (pooled.score < 1)
+            values = [getattr(pooled, quantity)[inside] for quantity in quantities]
+            return logit(pooled.score[inside]), values
 
         def ends(quantity: Quantity) -> tuple[float, float]:
             sums = np.zeros(2)
@@ -215,16 +237,7 @@ class Sample:
                 sums += value[p == 0].sum(), value[p == 1].sum()
             return float(sums[0]), float(sums[1])
 
-        return line_of_rows(blocks, in_order, ends, self._finite_logits(), self.n, tails)
-
-    def _finite_logits(self) -> tuple[float, float] | None:
-        """Return the least and the greatest finite logit, if there is any."""
-        inner = (p[(p > 0) & (p < 1)] for p, _, _ in self.blocks())
-        ends = np.array([(p.min(), p.max()) for p in inner if len(p)])
-        if not len(ends):
-            return None
-        low, high = logit(np.array([ends[:, 0].min(), ends[:, 1].max()])).tolist()
-        return low, high
+        return line_of_rows(blocks, in_order, ends, logit_range(self), self.n, tails)
 
     def squared_error(self) -> float:
         """Return the sum of w (p - y)^2."""
@@ -235,38 +248,47 @@ class Sample:
         return total
 
     @cached_property
-    def atoms(self) -> Atoms:
+    def pooled(self) -> Pooled:
         """The rows pooled by score."""
         if self.w is None and not self.is_soft:
             return pooling.joined(pooling.pooled_keys(pooling.sorted_keys(self.blocks(), self.n)))
         return pooling.pooled_rows(*self.columns())
 
-    def decisive_steps(self) -> Atoms:
-        """Return steps whose walk strays as far as that of the atoms."""
-        if self.n < _WORTH_NOT_SORTING or self.w is not None or self.is_soft:
-            return self.atoms
-        return pooling.decisive(self.blocks)
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Sorted scores: all of them, or every k-th of many and the extremes."""
+        if self.n <= MOST_SCORES:
+            return np.sort(self.columns()[0])
+        step, seen = -(-self.n // MOST_SCORES), 0
+        kept, extremes = [], []
+        for p, _, _ in self.blocks():
+            kept.append(p[-seen % step :: step])
+            extremes.append(with_extremes(p[:0], p))
+            seen += len(p)
+        return with_extremes(np.concatenate(kept), np.concatenate(extremes))
 
-    @property
-    def steps(self) -> Atoms:
-        """The rows pooled by score."""
-        return self.atoms
+    def cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
+        """Return sums over the rows of any cells of scores, shape (5, 2, n_cells)."""
+        if self.is_weighted or self.is_soft:
+            return self._weighted_cell_sums(cell_of, n_cells)
+        count, pred = np.zeros((2, 2 * n_cells))
+        for p, y, _ in self.blocks():
+            place = cell_of(p) + n_cells * (y != 0)
+            np.add.at(count, place, 1.0)
+            np.add.at(pred, place, p)
+        residual = np.repeat([0.0, 1.0], n_cells) * count - pred
+        # Cells are narrow: residuals of one outcome are nearly equal there.
+        squared = np.divide(residual**2, count, out=np.zeros(2 * n_cells), where=count > 0)
+        return np.stack((count, count, pred, residual, squared)).reshape(5, 2, n_cells)
 
-    @property
-    def step_spread(self) -> FloatArray:
-        """Return 0 for each step."""
-        return np.zeros(len(self.atoms.score))
-
-    # Rows answer exactly.
-    is_exact = True
-    cell_width = 0.0
-    sum_error = 0.0
-    walk_error = 0.0
-    finest_scale = cosine.FINEST_SCALE
-
-    def spectrum_error(self, scale: float, quantity: Quantity) -> float:
-        """Return 0."""
-        return 0.0
+    def _weighted_cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
+        sums = np.zeros((5, 2 * n_cells))
+        for p, y, given in self.blocks():
+            w = np.ones(len(p)) if given is None else given
+            place, part = cell_of(p) + n_cells * (y > p), w * (y - p)
+            for total, value in zip(sums, (w, w * w, w * p, part, part * part), strict=True):
+                np.add.at(total, place, value)
+        return sums.reshape(5, 2, n_cells)
 
 
 def _per_row(
@@ -284,10 +306,10 @@ def _filled(value: FloatArray | None, p: FloatArray) -> FloatArray:
     return np.ones(len(p)) if value is None else value
 
 
-def _times(value: FloatArray | None, share: FloatArray | None) -> FloatArray | None:
-    if value is None or share is None:
-        return share if value is None else value
-    return value * share
+def _times(value: FloatArray | None, part: FloatArray | None) -> FloatArray | None:
+    if value is None or part is None:
+        return part if value is None else value
+    return value * part
 
 
 def _float64(array: AnyArray) -> FloatArray:

@@ -218,7 +218,7 @@ def test_hovering_tells_score_outcome_interval_and_count(single, height):
         assert numbers_in(outcome) == pytest.approx([curve["y"][k]], rel=ROUNDED)
         assert rows.startswith(f"{filled[k]} rows in ")
         (interval,) = interval
-        limits = [100 * curve["level"], curve["lower"][k], curve["upper"][k]]
+        limits = [100 * curve["level"], curve["low"][k], curve["high"][k]]
         assert numbers_in(interval) == pytest.approx(limits, rel=ROUNDED)
     page.set_viewport_size({"width": 1440, "height": 1000})
 

@@ -19,8 +19,8 @@ MEASURES = {
     "weak": weak_calibration_error,
     "laplace": laplace_kernel_error,
     "interval": interval_error,
-    "lower": lambda y, p, **w: distance_bounds(y, p, **w).lower,
-    "upper": lambda y, p, **w: distance_bounds(y, p, **w).upper,
+    "low": lambda y, p, **w: distance_bounds(y, p, **w).low,
+    "high": lambda y, p, **w: distance_bounds(y, p, **w).high,
 }
 SCORE = st.integers(0, 64).map(lambda k: k / 64) | st.floats(0, 1)
 
@@ -77,9 +77,9 @@ def test_order_of_the_distances(data):
     wce, bounds = weak_calibration_error(y, p), distance_bounds(y, p)
     slack = ROUNDING
     assert mean <= wce + slack
-    assert max(mean, wce / 2) <= bounds.lower + slack
-    assert bounds.lower <= bounds.upper + slack
-    assert bounds.upper <= min(2 * wce, interval_error(y, p)) + slack
+    assert max(mean, wce / 2) <= bounds.low + slack
+    assert bounds.low <= bounds.high + slack
+    assert bounds.high <= min(2 * wce, interval_error(y, p)) + slack
     assert interval_error(y, p) <= total + slack
     assert laplace_kernel_error(y, p) ** 2 <= wce * total + slack
 
@@ -101,7 +101,7 @@ def test_moving_predictions_moves_the_distance_no_further(data, size, seed):
         2 * movement + 1e-12
     )
     # dCE itself moves by at most the movement, so the bounds of one hold for the other.
-    assert distance_bounds(y, moved).lower <= distance_bounds(y, p).upper + movement + 1e-12
+    assert distance_bounds(y, moved).low <= distance_bounds(y, p).high + movement + 1e-12
 
 
 @given(data=samples(), scale=st.sampled_from([0.01, 0.1, 0.5]))
@@ -111,4 +111,4 @@ def test_smooth_ece_bounds_and_is_bounded(data, scale):
     smooth = smooth_ece(y, p, bandwidth=scale)
     steepness = np.sqrt(2 / np.pi)
     assert weak_calibration_error(y, p) <= smooth + steepness * scale + 1e-9
-    assert smooth <= (1 + steepness / scale) * distance_bounds(y, p).upper + 1e-9
+    assert smooth <= (1 + steepness / scale) * distance_bounds(y, p).high + 1e-9

@@ -54,7 +54,7 @@ TRUTHS = {
 
 def holds(curve, truth):
     known = ~np.isnan(curve.y)
-    return (curve.lower <= truth + 1e-9)[known] & (truth - 1e-9 <= curve.upper)[known]
+    return (curve.low <= truth + 1e-9)[known] & (truth - 1e-9 <= curve.high)[known]
 
 
 @pytest.mark.parametrize("method", TRUTHS)
@@ -93,7 +93,7 @@ def test_clusters():
         p = scenario.scores.sample(60, rng)[groups]
         y = rng.random(60)[groups] < scenario.outcome_probability(p)
         for name, labels in (("rows", None), ("clusters", groups)):
-            curve = reliability_curve(y, p, groups=labels, simultaneous=True, bandwidth=0.1)
+            curve = reliability_curve(y, p, clusters=labels, simultaneous=True, bandwidth=0.1)
             held[name].append(holds(curve, smooth_truth(scenario, curve)).all())
     assert np.mean(held["clusters"]) >= LEAST
     assert np.mean(held["rows"]) < 0.6

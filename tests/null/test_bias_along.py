@@ -37,7 +37,7 @@ def test_intervals_hold(draw, rows, weighted):
         w = rng.exponential(1, len(p)) if weighted else np.ones(len(p))
         table = bias_along((rng.random(len(p)) < q).astype(int), p, feature, sample_weight=w)
         truth = np.bincount(feature, w * (q - p)) / np.bincount(feature, w)
-        held.append((table.lower <= truth + 1e-12) & (truth <= table.upper + 1e-12))
+        held.append((table.low <= truth + 1e-12) & (truth <= table.high + 1e-12))
     assert np.mean(held) >= LEAST
 
 
@@ -49,8 +49,8 @@ def test_intervals_of_clusters_hold():
         shift = 0.1 * rng.choice([-1, 1], 120)[cluster]
         y = rng.random(len(p)) < p + shift
         for found, groups in ((held, cluster), (naive, None)):
-            table = bias_along(y, p, cluster % 4, groups=groups)
-            found.append((table.lower <= 0) & (table.upper >= 0))
+            table = bias_along(y, p, cluster % 4, clusters=groups)
+            found.append((table.low <= 0) & (table.high >= 0))
     assert np.mean(held) >= LEAST > np.mean(naive)
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import CalibratedOutcomes, rank_p_value, simulate
-from calibrant.measures.walk import Statistic, calibration_walk
+from calibrant.measures.cumulative_differences import Statistic, cumulative_differences
 from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 
@@ -36,11 +36,11 @@ def monte_carlo_rates(n, scores, weighted=False):
     for _ in range(REPETITIONS):
         y, p = calibrated(rng, n, scores)
         sample = Sample(y, p, rng.exponential(1, n) if weighted else None)
-        walk = calibration_walk(sample)
+        walk = cumulative_differences(sample)
         high, low = simulate(CalibratedOutcomes.of(sample), WALKS, rng)
         for statistic in Statistic:
             simulated = statistic.of(high, low) / walk.total
-            p_value = rank_p_value(simulated, walk.reach(statistic), walk.sigma)
+            p_value = rank_p_value(simulated, walk.excursion(statistic), walk.sigma)
             rejected[statistic] += p_value <= LEVEL
     return {statistic: times / REPETITIONS for statistic, times in rejected.items()}
 
@@ -96,9 +96,9 @@ def test_both_ways_of_walking_agree(n):
     # The vectorised walks above are those of the package.
     rng = np.random.default_rng(n)
     y, p = calibrated(rng, n, "tenths")
-    walk = calibration_walk(Sample(y, p))
+    walk = cumulative_differences(Sample(y, p))
     order = np.argsort(p, kind="stable")
     walked = np.cumsum(y[order] - p[order])[np.append(np.diff(p[order]) > 0, True)]
     for statistic in Statistic:
         expected = statistic.of(max(walked.max(), 0), min(walked.min(), 0)) / n
-        assert walk.reach(statistic) == pytest.approx(expected, abs=ROUNDING)
+        assert walk.excursion(statistic) == pytest.approx(expected, abs=ROUNDING)

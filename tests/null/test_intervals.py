@@ -60,7 +60,7 @@ def test_clusters_at_perfect_calibration(measure):
         p = np.clip(rng.beta(2, 2, 60)[groups] + rng.normal(0, 0.05, 360), 0, 1)
         y = rng.random(60)[groups] < p
         for name, labels in (("rows", None), ("clusters", groups)):
-            found = estimate(measure, y, p, groups=labels, n_resamples=RESAMPLES, rng=repetition)
+            found = estimate(measure, y, p, clusters=labels, n_resamples=RESAMPLES, rng=repetition)
             refuted[name] += found.low > 0
     assert refuted["clusters"] <= 0.05 * REPETITIONS
     assert refuted["rows"] > 0.3 * REPETITIONS

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from calibrant.inference.laws import brownian_range
-from calibrant.inference.null import dealt_out, rank_p_value, simulate
-from calibrant.measures.group_walk import GroupCells
-from calibrant.measures.walk import Statistic
+from calibrant.inference.null import permuted_within, rank_p_value, simulate
+from calibrant.measures.cumulative_differences import Statistic
+from calibrant.measures.group_differences import GroupCells
 from calibrant.sample import Sample
 
 LEVEL = 0.05
@@ -28,9 +28,9 @@ def rejections(sample, member, rng):
     cells = GroupCells.around(sample, member)
     if not cells.is_telling:  # nothing to compare: the test refuses, which is not a rejection
         return np.zeros(2)
-    walk = cells.walk()
-    reach = walk.reach(RANGE)
-    simulated = RANGE.of(*simulate(dealt_out(cells), 39, rng)) / walk.total
+    walk = cells.differences()
+    reach = walk.excursion(RANGE)
+    simulated = RANGE.of(*simulate(permuted_within(cells), 39, rng)) / walk.total
     p_values = rank_p_value(simulated, reach, walk.sigma), brownian_range.sf(reach / walk.sigma)
     return np.array(p_values) <= LEVEL
 

@@ -23,13 +23,13 @@ def test_gaps_and_limits(seed, clustered, soft):
     w = rng.exponential(1, len(y)) if seed % 2 else np.ones(len(y))
     feature = rng.choice(["a", "b", "c", "d"], len(y), p=[0.5, 0.4, 0.08, 0.02])
     clusters = rng.integers(0, 12, len(y)) if clustered else None
-    table = bias_along(y, p, feature, sample_weight=w, groups=clusters, level=0.9)
+    table = bias_along(y, p, feature, sample_weight=w, clusters=clusters, level=0.9)
     for k, name in enumerate(table.label):
         rows = feature == name
         given = (part[rows].tolist() for part in (y, p, w))
         own = None if clusters is None else clusters[rows].tolist()
         expected = gap_interval(*given, 0.05, own)
-        found = (table.gap[k], table.lower[k], table.upper[k])
+        found = (table.gap[k], table.low[k], table.high[k])
         assert found == pytest.approx(expected, abs=1e-9)
 
 
@@ -43,6 +43,6 @@ def test_bins(seed):
     assert len(table) == len(set(part))
     for k, code in enumerate(sorted(set(part))):
         rows = part == code
-        assert (table.low[k], table.high[k]) == (feature[rows].min(), feature[rows].max())
+        assert (table.minimum[k], table.maximum[k]) == (feature[rows].min(), feature[rows].max())
         assert table.mean[k] == pytest.approx(np.average(feature[rows], weights=w[rows]))
         assert (table.n[k], table.weight[k]) == (rows.sum(), w[rows].sum())

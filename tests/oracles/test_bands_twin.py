@@ -44,8 +44,8 @@ def test_confidence_at_each_point(kind, bandwidth):
     at = looked_at(curve)
     lower, upper = twin.confidence(twin.kernel_weights(curve.x[at], p, bandwidth) * w, y, 0.025)
     tolerance = 0.02 * (upper - lower).max()
-    np.testing.assert_allclose(curve.lower[at], lower, atol=tolerance)
-    np.testing.assert_allclose(curve.upper[at], upper, atol=tolerance)
+    np.testing.assert_allclose(curve.low[at], lower, atol=tolerance)
+    np.testing.assert_allclose(curve.high[at], upper, atol=tolerance)
 
 
 @kinds
@@ -63,8 +63,8 @@ def test_how_far_out_a_whole_curve_gets(kind):
     lower, upper = twin.confidence(k[::16], y, tail)
     tolerance = 0.02 * (upper - lower).max()
     known = np.flatnonzero(~np.isnan(curve.y))[::16]
-    np.testing.assert_allclose(curve.lower[known], lower, atol=tolerance)
-    np.testing.assert_allclose(curve.upper[known], upper, atol=tolerance)
+    np.testing.assert_allclose(curve.low[known], lower, atol=tolerance)
+    np.testing.assert_allclose(curve.high[known], upper, atol=tolerance)
 
 
 @pytest.mark.parametrize("kernel", [GAUSSIAN, TRIWEIGHT])
@@ -106,10 +106,10 @@ def test_consistency_is_where_calibrated_curves_lie(kind):
     spread = drawn.std(axis=0)
     # Limits for whole counts are farther out by up to one row: no farther, and no nearer.
     row = k.max(axis=1) / k.sum(axis=1)
-    assert np.all(curve.upper[at] >= high - NEAR * spread)
-    assert np.all(curve.lower[at] <= low + NEAR * spread)
-    assert np.all(curve.upper[at] <= high + row + NEAR * spread)
-    assert np.all(curve.lower[at] >= low - row - NEAR * spread)
+    assert np.all(curve.high[at] >= high - NEAR * spread)
+    assert np.all(curve.low[at] <= low + NEAR * spread)
+    assert np.all(curve.high[at] <= high + row + NEAR * spread)
+    assert np.all(curve.low[at] >= low - row - NEAR * spread)
 
 
 def spans_from_each(m):
@@ -130,8 +130,8 @@ def test_honest_limits_of_all_scores():
     order = np.argsort(p)
     lower, upper = twin.honest(p[order], y[order], list(spans_of_all(60)))
     curve = reliability_curve(y, p, method="isotonic", simultaneous=True)
-    np.testing.assert_allclose(curve.lower, np.minimum(lower, curve.y), atol=1e-9)
-    np.testing.assert_allclose(curve.upper, np.maximum(upper, curve.y), atol=1e-9)
+    np.testing.assert_allclose(curve.low, np.minimum(lower, curve.y), atol=1e-9)
+    np.testing.assert_allclose(curve.high, np.maximum(upper, curve.y), atol=1e-9)
 
 
 def test_honest_limits_of_one_score():
@@ -141,7 +141,7 @@ def test_honest_limits_of_one_score():
     for i in (0, 17, 59):
         mine = [span for span in spans_from_each(60) if span[0] == i]
         _, upper = twin.honest(p[order], y[order], mine)
-        assert curve.upper[i] == pytest.approx(max(upper[i], curve.y[i]))
+        assert curve.high[i] == pytest.approx(max(upper[i], curve.y[i]))
 
 
 def test_honest_limits_of_pooled_scores():
@@ -154,8 +154,8 @@ def test_honest_limits_of_pooled_scores():
     spans = [(edges[a], edges[b], tail) for a, b, tail in spans_of_all(len(edges) - 1)]
     lower, upper = twin.honest(p, y, spans)
     curve = reliability_curve(y, p, method="isotonic", simultaneous=True)
-    np.testing.assert_allclose(curve.lower, np.minimum(lower, curve.y), atol=1e-9)
-    np.testing.assert_allclose(curve.upper, np.maximum(upper, curve.y), atol=1e-9)
+    np.testing.assert_allclose(curve.low, np.minimum(lower, curve.y), atol=1e-9)
+    np.testing.assert_allclose(curve.high, np.maximum(upper, curve.y), atol=1e-9)
 
 
 def test_isotonic_consistency_is_drawn():
@@ -170,7 +170,7 @@ def test_isotonic_consistency_is_drawn():
     curve = reliability_curve(
         np.zeros(80), p, method="isotonic", band="consistency", n_resamples=DRAWS
     )
-    inside = ((curve.lower <= drawn + 1e-9) & (drawn - 1e-9 <= curve.upper)).mean(axis=0)
+    inside = ((curve.low <= drawn + 1e-9) & (drawn - 1e-9 <= curve.high)).mean(axis=0)
     # Where many curves agree, as on 0 or 1/2, limits cannot be met exactly.
     assert np.all(inside > 0.93)
     assert 0.945 < inside.mean() < 0.97

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.binning import Bins
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.views import View
-from calibrant.measures.cumulative import step_finder
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth_error import SmoothError
 from calibrant.sample import Sample
@@ -55,7 +55,7 @@ def test_noise_of_calibrated_outcomes(n, bandwidth, weighted):
 
 
 @pytest.mark.parametrize("kind", ["spread", "tiny", "close", "one", "from 0 to 1"])
-def test_steps_are_found_as_by_searching(kind):
+def test_bins_of_many_scores_are_found_as_by_searching(kind):
     rng = np.random.default_rng(5)
     starts = {
         "spread": rng.random(512),
@@ -68,4 +68,6 @@ def test_steps_are_found_as_by_searching(kind):
     p = np.concatenate((starts, np.nextafter(starts, 1), np.nextafter(starts, 0), rng.random(999)))
     p = np.concatenate((p, rng.random(999) / (1 << 16), [0.0, 1.0]))
     expected = np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
-    assert step_finder(starts)(p).tolist() == expected.tolist()
+    many = np.tile(p, 1 + (1 << 14) // len(p))
+    found = Bins.starting_at(starts).index(many)
+    assert found[: len(p)].tolist() == expected.tolist()

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import pickle
-
 import numpy as np
 import pytest
 
 import calibrant as cb
 from calibrant import sample
+from calibrant.binning import UniformBins
 from calibrant.errors import CalibrantError
 from calibrant.measures import smooth_error
-from calibrant.reading import LateSample, read_sample
+from calibrant.reading import read_sample
 from calibrant.recalibration.folds import with_predictions
-from calibrant.sample import Sample
 from tests.compiled_or_not import N, in_numpy, some_rows
 
 pytest.importorskip("numba")
@@ -70,8 +68,8 @@ def test_swapped_arguments_are_recognised(look):
 @pytest.mark.usefixtures("compiled")
 def test_a_bad_score_among_those_seen_first(monkeypatch):
     monkeypatch.setattr(smooth_error, "_MANY", 1000)
-    monkeypatch.setattr(sample, "_STRETCH", 64)
-    monkeypatch.setattr(sample, "_FEWEST_STRETCHES", 4)
+    monkeypatch.setattr(sample, "_RUN", 64)
+    monkeypatch.setattr(sample, "_FEWEST_RUNS", 4)
     y, p = some_rows("continuous")
     for place in (3, N - 1):
         wrong = p.copy()
@@ -84,18 +82,24 @@ def test_a_bad_score_among_those_seen_first(monkeypatch):
 def test_rows_that_are_checked_late():
     y, p = some_rows("tenths")
     late = read_sample(y, p)
-    assert isinstance(late, LateSample)
-    assert type(read_sample(y, p, sample_weight=np.ones(N))) is Sample
-    sent = pickle.loads(pickle.dumps(late))
-    for other in (late, sent, with_predictions(late, p)):
+    assert not late.is_validated
+    assert read_sample(y, p, sample_weight=np.ones(N)).is_validated
+    for other in (late.rows, with_predictions(late, p)):
         assert other.n == N
         assert other.p.tolist() == p.tolist()
         assert other.y.tolist() == y.tolist()
-    assert late.atoms.score.tolist() == sorted(set(p))
+    assert late.pooled.score.tolist() == sorted(set(p))
     wrong = read_sample(y, np.where(p > 0.9, 1.25, p))
-    assert repr(wrong) == "LateSample(n=3000)"
-    assert "1.25" in sentence(lambda *_: wrong.spectrum(0.1, "residual"), y, p)
-    assert "1.25" in sentence(lambda *_: pickle.dumps(wrong), y, p)
+    assert wrong.n == N
+    for ask in (
+        lambda *_: wrong.rows,
+        lambda *_: wrong.spectrum(0.1, "residual"),
+        lambda *_: wrong.totals(UniformBins.of(7), "residual"),
+        lambda *_: wrong.columns(),
+        lambda *_: wrong.is_soft,
+        lambda *_: wrong.take(np.arange(3)),
+    ):
+        assert "1.25" in sentence(ask, y, p)
 
 
 @pytest.mark.usefixtures("compiled")
@@ -103,6 +107,6 @@ def test_predictions_of_our_own_are_not_checked():
     # Soft labels and predictions of 0 and 1, which would be refused as swapped if given.
     _, p = some_rows("continuous")
     late = read_sample(p, p)
-    assert isinstance(late, LateSample)
+    assert not late.is_validated
     hard = (p > 0.5).astype(float)
     assert with_predictions(late, hard).squared_error() == pytest.approx(((hard - p) ** 2).sum())

@@ -169,7 +169,7 @@ class TestScores:
         totals = [(gap - w * mean)[groups == g].sum() for g in range(20)]
         error = np.sqrt(np.sum(np.square(totals)) * 20 / 19) / w.sum()
         found = compare(
-            *(y, {"a": a, "b": b}), measure="brier_score", groups=groups, sample_weight=w
+            *(y, {"a": a, "b": b}), measure="brier_score", clusters=groups, sample_weight=w
         ).pairs[0]
         assert found.p_value == pytest.approx(2 * stats.t.sf(abs(mean / error), 19), rel=1e-9)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
 import sys
 
 import numpy as np
@@ -10,10 +9,8 @@ import pytest
 
 import calibrant as cb
 from calibrant import absolute, checks, cosine
-from calibrant.class_table import ClassTable
 from calibrant.compiled import loading, passes
 from calibrant.errors import MissingDependencyError
-from calibrant.sample import Sample
 from tests.compiled_or_not import N, in_numpy, some_rows
 from tests.tolerances import ROUNDING, nearly
 
@@ -89,16 +86,6 @@ def test_an_assessment_passes_over_a_table_once_for_each_number_of_bins(passed):
     y, p = some_classes("continuous", 9)
     cb.assess(y, p, n_resamples=100, rng=0)
     assert len(set(passed)) == len(passed)
-
-
-@pytest.mark.usefixtures("compiled")
-def test_a_class_can_be_sent_elsewhere():
-    y, p = some_classes("continuous", 3)
-    for column, one in enumerate(ClassTable(p, y).classwise().problems()):
-        sent = pickle.loads(pickle.dumps(one))
-        assert type(sent) is Sample
-        assert sent.p.tolist() == p[:, column].tolist()
-        assert sent.y.tolist() == (y == column).tolist()
 
 
 @pytest.mark.usefixtures("compiled")

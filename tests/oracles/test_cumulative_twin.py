@@ -8,8 +8,9 @@ import pytest
 from calibrant import pooling
 from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
 from calibrant.inference.cumulative import cumulative_test, subpopulation_test
+from calibrant.measures import cumulative_differences as module
 from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.walk import Statistic, Walk, calibration_walk
+from calibrant.measures.cumulative_differences import Statistic, cumulative_differences
 from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 from tests.twins import cumulative as twin
@@ -108,19 +109,20 @@ SCORES = {
 @pytest.mark.parametrize("n_cells", [1, 7, 64, 1 << 16])
 @pytest.mark.parametrize("kind", SCORES)
 @pytest.mark.parametrize("power", [1.0, 1.4, 0.5])
-def test_decisive_steps_stray_as_far(monkeypatch, n_cells, kind, power):
-    monkeypatch.setattr(pooling, "_CELLS", n_cells)
+def test_rows_pooled_between_extremes_have_the_same_extremes(monkeypatch, n_cells, kind, power):
+    monkeypatch.setattr(module, "_CELLS", n_cells)
+    monkeypatch.setattr(module, "_MANY", 1)
     for seed in range(4):
         rng = np.random.default_rng(seed)
         p = SCORES[kind](rng, 700)
         sample = Sample((rng.random(700) < p**power).astype(float), p)
-        steps = pooling.decisive(sample.blocks)
-        walk = Walk(steps.score, steps.weight, steps.residual, math.nan)
-        exact = calibration_walk(sample)
-        assert walk.total == 700
+        found, exact = (cumulative_differences(sample, only_extremes=few) for few in (True, False))
+        assert found.total == 700
         for statistic in Statistic:
-            assert walk.reach(statistic) == pytest.approx(exact.reach(statistic), abs=ROUNDING)
-        assert np.all(np.diff(steps.score) >= 0)
+            assert found.excursion(statistic) == pytest.approx(
+                exact.excursion(statistic), abs=ROUNDING
+            )
+        assert np.all(np.diff(found.score) >= 0)
 
 
 def test_few_of_many_rows_are_sorted(monkeypatch):
@@ -135,7 +137,7 @@ def test_few_of_many_rows_are_sorted(monkeypatch):
     y = (rng.random(200_000) < p).astype(float)
     found = cumulative_test(y, p)
     assert sum(sorted_rows) < 2000
-    exact = calibration_walk(Sample(y, p))
-    assert found.statistic == pytest.approx(exact.reach(Statistic.RANGE), rel=1e-12)
+    exact = cumulative_differences(Sample(y, p))
+    assert found.statistic == pytest.approx(exact.excursion(Statistic.RANGE), rel=1e-12)
     assert found.sigma == pytest.approx(exact.sigma, rel=1e-9)
-    assert ecce_mad(y, p) == pytest.approx(exact.reach(Statistic.MAX), rel=1e-12)
+    assert ecce_mad(y, p) == pytest.approx(exact.excursion(Statistic.MAX), rel=1e-12)

@@ -88,11 +88,11 @@ def test_bounds_hold_the_distance(seed):
     # and repairing their means moves rows by at most twice its step.
     step = 1 / 240
     distance = twin.distance_to_calibration(y.tolist(), p.tolist(), extra=np.arange(241) * step)
-    assert bounds.lower <= distance + 1e-9
-    assert bounds.upper >= distance - 2 * step
+    assert bounds.low <= distance + 1e-9
+    assert bounds.high >= distance - 2 * step
     wce, mean = weak_calibration_error(y, p), abs(np.mean(y - p))
-    assert bounds.lower >= max(mean, wce / 2) - ROUNDING
-    assert bounds.upper <= 2 * wce + ROUNDING
+    assert bounds.low >= max(mean, wce / 2) - ROUNDING
+    assert bounds.high <= 2 * wce + ROUNDING
 
 
 def test_printed_theorem_fails_where_the_bounds_hold():
@@ -101,8 +101,8 @@ def test_printed_theorem_fails_where_the_bounds_hold():
     assert wce == pytest.approx(0.0225, abs=ROUNDING)
     assert distance == pytest.approx(0.045, abs=1e-9)
     bounds = distance_bounds([0, 1], [0.45, 0.55])
-    assert bounds.lower == pytest.approx(0.0375, abs=ROUNDING)
-    assert bounds.upper == pytest.approx(0.045, abs=ROUNDING)
+    assert bounds.low == pytest.approx(0.0375, abs=ROUNDING)
+    assert bounds.high == pytest.approx(0.045, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("seed", range(30))

@@ -40,8 +40,8 @@ def test_numbers_are_at_their_means():
     assert np.array_equal(x, np.arange(1, 13))
     assert np.array_equal(y, table.gap)
     (ends,) = intervals(ax)
-    assert np.array_equal(ends[:, 0, 1], table.lower)
-    assert np.array_equal(ends[:, 1, 1], table.upper)
+    assert np.array_equal(ends[:, 0, 1], table.low)
+    assert np.array_equal(ends[:, 1, 1], table.high)
     assert np.array_equal(ends[:, 0, 0], x)
     assert [word for word in words(ax) if word.isdigit()] == [str(n) for n in table.n]
     assert "n = 731   95% intervals, all at once" in words(ax)
@@ -69,7 +69,7 @@ def test_names_go_from_top_to_bottom_and_the_missing_apart():
     assert top < y[0] < y[2] < bottom
     assert [label.get_text() for label in ax.get_yticklabels()] == ["north", "south"]
     assert [label.get_text() for label in ax.get_yticklabels(minor=True)] == ["missing"]
-    assert np.array_equal(intervals(ax)[0][:, :, 0], np.column_stack((table.lower, table.upper)))
+    assert np.array_equal(intervals(ax)[0][:, :, 0], np.column_stack((table.low, table.high)))
     assert ax.get_xlabel() == "observed less predicted"
 
 
@@ -92,7 +92,7 @@ def test_outcomes_and_predictions():
     assert np.array_equal(predicted, table.mean_pred)
     (ends,) = intervals(ax)
     assert np.allclose(
-        ends[:, :, 1], np.column_stack((table.lower, table.upper)) + table.mean_pred[:, None]
+        ends[:, :, 1], np.column_stack((table.low, table.high)) + table.mean_pred[:, None]
     )
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert names == ["observed", "predicted"]

@@ -49,8 +49,8 @@ def test_weights_go_with_their_rows():
 
 def test_clusters_go_with_their_rows():
     week, rows = np.arange(731) // 7, SEASON == 3
-    panels = small_multiples(*FLARES, by=SEASON, groups=week, band=None)
-    found = cb.estimate("smooth_ece", FLARES.y_true[rows], FLARES.y_prob[rows], groups=week[rows])
+    panels = small_multiples(*FLARES, by=SEASON, clusters=week, band=None)
+    found = cb.estimate("smooth_ece", FLARES.y_true[rows], FLARES.y_prob[rows], clusters=week[rows])
     low, high = re.search(r"([.\d]+) to ([.\d]+)", panels[3].texts[0].get_text()).groups()
     assert (float(low), float(high)) == pytest.approx((found.low, found.high), abs=6e-4)
 

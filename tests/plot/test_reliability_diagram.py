@@ -57,7 +57,7 @@ def test_its_width_carries_the_density():
 
 def test_the_band_is_that_of_the_curve():
     corners = band(reliability(SMOOTH))
-    for edge in (SMOOTH.lower, SMOOTH.upper):
+    for edge in (SMOOTH.low, SMOOTH.high):
         for x, y in zip(SMOOTH.x[::64], edge[::64], strict=True):
             assert np.isclose(corners, (x, y), rtol=0, atol=1e-12).all(axis=1).any()
 
@@ -67,7 +67,7 @@ def test_the_band_of_data_is_that_of_an_assessment():
     ax = reliability(*FLARES)
     assert "95% band, whole curve" in written(ax)
     shown = band(ax)
-    for edge in (whole.lower, whole.upper):
+    for edge in (whole.low, whole.high):
         for x, y in zip(whole.x[::64], edge[::64], strict=True):
             assert np.isclose(shown, (x, y), rtol=0, atol=1e-12).all(axis=1).any()
     assert "95% band, pointwise" in written(reliability(*FLARES, simultaneous=False))
@@ -75,7 +75,7 @@ def test_the_band_of_data_is_that_of_an_assessment():
 
 
 def test_a_line_does_not_hide_its_band():
-    close = replace(SMOOTH, lower=SMOOTH.y - 0.003, upper=SMOOTH.y + 0.003)
+    close = replace(SMOOTH, low=SMOOTH.y - 0.003, high=SMOOTH.y + 0.003)
     widest = [max(ribbons(reliability(one))[0].get_linewidths()) for one in (SMOOTH, close)]
     assert widest[0] > 4
     points = 0.006 * 300  # the inside of the diagram is about 300 points high
@@ -84,7 +84,7 @@ def test_a_line_does_not_hide_its_band():
 
 def test_words_do_not_lie_on_curves_or_bands():
     wide = cb.reliability_curve(*FLARES, bandwidth=0.1)
-    wide = replace(wide, lower=wide.y - 0.35, upper=wide.y + 0.35)
+    wide = replace(wide, low=wide.y - 0.35, high=wide.y + 0.35)
     free, crowded = reliability(SMOOTH, note="a\nb"), reliability(wide, note="a long line\n" * 8)
     for ax, is_above in ((free, False), (crowded, True)):
         ax.figure.draw_without_rendering()
@@ -107,7 +107,7 @@ def test_a_single_score_has_its_interval():
         [0, 1, 0, 0] * 25, [0.3] * 100, method="isotonic", simultaneous=True
     )
     (stick,) = [one for one in of_kind(ax, LineCollection) if len(one.get_segments())]
-    assert np.allclose(stick.get_segments()[0][:, 1], (curve.lower[0], curve.upper[0]))
+    assert np.allclose(stick.get_segments()[0][:, 1], (curve.low[0], curve.high[0]))
 
 
 def test_no_band_is_drawn_where_there_is_none():
@@ -161,7 +161,7 @@ def test_the_margin_shows_every_outcome():
 
 
 def test_the_margin_of_a_curve_alone_is_its_density_split_by_outcome():
-    up, down = reliability(replace(SMOOTH, lower=np.nan * SMOOTH.x)).collections[1:]
+    up, down = reliability(replace(SMOOTH, low=np.nan * SMOOTH.x)).collections[1:]
     upper, lower = (np.abs(a.get_paths()[0].vertices[:, 1] - 0.075).max() for a in (up, down))
     ones, zeros = SMOOTH.density * SMOOTH.y, SMOOTH.density * (1 - SMOOTH.y)
     assert np.isclose(upper / lower, ones.max() / zeros.max())
@@ -192,8 +192,8 @@ def test_a_binned_curve_has_bars_counts_and_intervals():
     assert counts == [str(n) for n in table.n]
     (lines,) = [one for one in of_kind(ax, LineCollection) if len(one.get_segments()) == 10]
     drawn = np.array(lines.get_segments())
-    assert np.allclose(drawn[:, 0], np.column_stack((curve.x, curve.lower)))
-    assert np.allclose(drawn[:, 1], np.column_stack((curve.x, curve.upper)))
+    assert np.allclose(drawn[:, 0], np.column_stack((curve.x, curve.low)))
+    assert np.allclose(drawn[:, 1], np.column_stack((curve.x, curve.high)))
     assert f"ECE {cb.ece(*FLARES, **options):.3f}" in written(ax)
 
 
@@ -282,7 +282,7 @@ def test_deviations_are_less_the_diagonal():
     points = np.array([segment[0] for segment in ribbon.get_segments()])
     assert np.allclose(points[:, 1], (SMOOTH.y - SMOOTH.x)[:-1])
     low, high = ax.spines["left"].get_bounds()
-    assert -low == high > np.nanmax(np.abs(SMOOTH.lower - SMOOTH.x))
+    assert -low == high > np.nanmax(np.abs(SMOOTH.low - SMOOTH.x))
 
 
 def test_a_local_calibration_error_is_a_deviation_already():

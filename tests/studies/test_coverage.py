@@ -151,7 +151,7 @@ def test_percentile_curves_are_those_of_resampled_rows(kind):
     at = np.flatnonzero(curve.density > 0.3)[::25]
     drawn = bootstrap_curves(curve.x[at], p, y, 0.1, 400, np.random.default_rng(6))
     expected = np.quantile(drawn, [0.025, 0.5, 0.975], axis=0) - curve.x[at]
-    for found, quantile in zip((curve.lower, curve.y, curve.upper), expected, strict=True):
+    for found, quantile in zip((curve.low, curve.y, curve.high), expected, strict=True):
         # Four standard errors of the difference of two 2.5th percentiles.
         near = 4 * 2.67 * math.sqrt(2 / 400) * drawn.std(axis=0)
         assert np.all(np.abs(found[at] - quantile) < near)
@@ -162,4 +162,4 @@ def test_a_percentile_curve_without_events_has_no_band():
     rng = np.random.default_rng(0)
     curve = coverage.percentile_curve(np.zeros(50), p, level=0.95, n_resamples=39, rng=rng)
     known = ~np.isnan(curve.y)
-    assert curve.lower[known] == pytest.approx(curve.upper[known], abs=1e-9)
+    assert curve.low[known] == pytest.approx(curve.high[known], abs=1e-9)

@@ -284,7 +284,7 @@ def test_curves_have_bands_for_the_whole_of_them(rows, found):
         whole = reliability_curve(*rows, method=curve.method, simultaneous=True)
         assert curve.simultaneous
         inside = np.isin(whole.x, curve.x)
-        assert curve.upper == nearly(whole.upper[inside])
+        assert curve.high == nearly(whole.high[inside])
 
 
 def test_a_thinned_isotonic_curve_keeps_its_steps(rows):

@@ -32,15 +32,15 @@ class TestNumbers:
     def test_equal_predictions_leave_clopper_and_pearson(self):
         table = bias_along([0] * 5 + [1] * 5, [0.25] * 10, ["a"] * 5 + ["b"] * 5)
         far = 0.025 ** (1 / 5)
-        assert table.lower.tolist() == pytest.approx([-0.25, far - 0.25])
-        assert table.upper.tolist() == pytest.approx([1 - far - 0.25, 0.75])
+        assert table.low.tolist() == pytest.approx([-0.25, far - 0.25])
+        assert table.high.tolist() == pytest.approx([1 - far - 0.25, 0.75])
         assert table.is_biased.tolist() == [False, True]
 
     def test_all_at_once(self):
         table = bias_along([0] * 10, [0.25] * 10, ["a", "b"] * 5, simultaneous=True)
         # Each of two intervals is missed on either side with chance a, and (1 - 2 a)^2 = 0.95.
         a = (1 - math.sqrt(0.95)) / 2
-        assert table.upper.tolist() == pytest.approx([1 - a ** (1 / 5) - 0.25] * 2)
+        assert table.high.tolist() == pytest.approx([1 - a ** (1 / 5) - 0.25] * 2)
         assert table.simultaneous
         assert "all at once" in repr(table)
 
@@ -48,26 +48,26 @@ class TestNumbers:
         y = np.tile([0, 1], 100)
         good, poor = (bias_along(y, p, ["a"] * 200) for p in (0.1 + 0.8 * y, [0.5] * 200))
         assert good.gap == nearly(poor.gap)
-        assert (good.upper - good.lower)[0] < 0.5 * (poor.upper - poor.lower)[0]
+        assert (good.high - good.low)[0] < 0.5 * (poor.high - poor.low)[0]
 
     def test_weight_2_is_a_row_twice_but_for_its_noise(self):
         twice = bias_along([0, 1, 1], [0.2, 0.6, 0.6], ["a", "a", "a"])
         heavy = bias_along([0, 1], [0.2, 0.6], ["a", "a"], sample_weight=[1, 2])
         assert heavy.gap == pytest.approx(twice.gap)
         assert (heavy.n[0], heavy.weight[0]) == (2, 3)
-        assert heavy.lower[0] < twice.lower[0]
+        assert heavy.low[0] < twice.low[0]
         assert "weight" in repr(heavy)
 
     def test_the_scale_of_weights_is_nothing(self):
         w = np.arange(1, 7)
         one, other = (along(list("aabbab"), sample_weight=w * s) for s in (1, 1e-60))
-        np.testing.assert_allclose(one.lower, other.lower)
+        np.testing.assert_allclose(one.low, other.low)
 
     def test_one_cluster_tells_nothing(self):
         cluster = [1] * 30 + list(range(30))
-        table = bias_along([0, 1] * 30, [0.3] * 60, list("a" * 30 + "b" * 30), groups=cluster)
-        assert (table.lower[0], table.upper[0]) == pytest.approx((-0.3, 0.7))
-        assert table.upper[1] - table.lower[1] < 0.5
+        table = bias_along([0, 1] * 30, [0.3] * 60, list("a" * 30 + "b" * 30), clusters=cluster)
+        assert (table.low[0], table.high[0]) == pytest.approx((-0.3, 0.7))
+        assert table.high[1] - table.low[1] < 0.5
 
     def test_classes(self):
         p = np.array([[0.5, 0.3, 0.2], [0.1, 0.8, 0.1], [0.2, 0.2, 0.6]])
@@ -239,7 +239,7 @@ class TestResult:
         ([1] * 6, {"n_bins": 0}, "n_bins must be a whole number"),
         ([1] * 6, {"n_values": 0}, "n_values must be a whole number"),
         ([1] * 6, {"level": 2}, "level"),
-        ([1] * 6, {"groups": [1]}, "groups must have one cluster label per row"),
+        ([1] * 6, {"clusters": [1]}, "clusters must have one label per row"),
         ([1] * 6, {"multiclass": "classwise"}, "must select one binary problem"),
     ],
 )

@@ -127,7 +127,7 @@ class TestSound:
         if kind == "soft":
             y = rng.beta(5 * models["good"] + 0.1, 5 * (1 - models["good"]) + 0.1)
         if kind == "clusters":
-            given["groups"] = np.arange(400) // 4
+            given["clusters"] = np.arange(400) // 4
         pair = one_pair(y, models, **given)
         assert pair.low <= pair.high
         assert 0 < pair.p_value <= 1
@@ -206,9 +206,9 @@ class TestSameAnswers:
         w, groups = np.random.default_rng(0).exponential(1, 200), np.arange(200) // 3
         given = {"rng": 7, "n_resamples": 99, "level": 0.9, "sample_weight": w, **options}
         for some in (None, groups):
-            found = compare(y, models, measure=measure, groups=some, **given)
+            found = compare(y, models, measure=measure, clusters=some, **given)
             for name, p in models.items():
-                alone = estimate(measure, y, p, groups=some, **given)
+                alone = estimate(measure, y, p, clusters=some, **given)
                 assert_nearly_equal(found[name].estimate, alone)
 
     @pytest.mark.parametrize("score", [brier_score, log_score])
@@ -243,9 +243,9 @@ class TestSameAnswers:
         w = np.repeat([1.0, 0.0, 2.0], 100)
         kept, groups = w > 0, np.arange(300) // 4
         given = {"measure": measure, "n_resamples": 99, **options}
-        first = compare(y, models, sample_weight=w, groups=groups, **given)
+        first = compare(y, models, sample_weight=w, clusters=groups, **given)
         rest = {name: p[kept] for name, p in models.items()}
-        given |= {"sample_weight": w[kept], "groups": groups[kept]}
+        given |= {"sample_weight": w[kept], "clusters": groups[kept]}
         assert_nearly_equal(first, compare(y[kept], rest, **given))
 
     @pytest.mark.parametrize("measure", ["smooth_ece", "ece", "brier_score"])
@@ -253,7 +253,7 @@ class TestSameAnswers:
         y, models = drawn(3000)
         given = {"measure": measure, "n_resamples": 1000}
         rows = one_pair(y, models, **given)
-        clusters = one_pair(y, models, groups=np.arange(3000), **given)
+        clusters = one_pair(y, models, clusters=np.arange(3000), **given)
         near = 0.15 * (rows.high - rows.low)
         assert clusters.low == pytest.approx(rows.low, abs=near)
         assert clusters.high == pytest.approx(rows.high, abs=near)
@@ -261,10 +261,10 @@ class TestSameAnswers:
     @pytest.mark.parametrize("measure", ["smooth_ece", "brier_score"])
     def test_copies_of_rows_say_nothing_new(self, measure):
         y, models = drawn(300, seed=2)
-        once = one_pair(y, models, measure=measure, groups=np.arange(300))
+        once = one_pair(y, models, measure=measure, clusters=np.arange(300))
         copies = {name: np.repeat(p, 9) for name, p in models.items()}
         labels = np.repeat(np.arange(300), 9)
-        found = one_pair(np.repeat(y, 9), copies, measure=measure, groups=labels)
+        found = one_pair(np.repeat(y, 9), copies, measure=measure, clusters=labels)
         alone = one_pair(np.repeat(y, 9), copies, measure=measure)
         near = 0.1 * (once.high - once.low)
         assert (found.low, found.high) == pytest.approx((once.low, once.high), abs=near)
@@ -411,8 +411,8 @@ class TestRefused:
             ({"n_resamples": 0}, "n_resamples"),
             ({"n_resamples": 30}, "at least 39 for 1 pair at level 0.95.*got 30"),
             ({"rng": -1}, "rng"),
-            ({"groups": [1, 2]}, "one cluster label per row; got 2 labels for 50"),
-            ({"groups": np.zeros(50), "measure": "brier_score"}, "at least two clusters"),
+            ({"clusters": [1, 2]}, "one label per row; got 2 labels for 50"),
+            ({"clusters": np.zeros(50), "measure": "brier_score"}, "at least two clusters"),
         ],
     )
     def test_settings(self, given, reason):

@@ -74,7 +74,7 @@ def test_no_noise_to_divide_by():
 
 
 @pytest.mark.parametrize("kind", ["distinct", "tenths", "float32", "one value", "tied ends"])
-def test_atoms_pooled_in_blocks_are_the_same(kind, monkeypatch):
+def test_ties_pooled_in_blocks_are_the_same(kind, monkeypatch):
     rng = np.random.default_rng(3)
     p = {
         "distinct": lambda: rng.random(1000),
@@ -84,9 +84,9 @@ def test_atoms_pooled_in_blocks_are_the_same(kind, monkeypatch):
         "tied ends": lambda: np.repeat(rng.random(500), 2),
     }[kind]()
     y = rng.random(1000) < p**2
-    whole = Sample(y, p).atoms
+    whole = Sample(y, p).pooled
     monkeypatch.setattr(pooling, "_BLOCK_ROWS", 64)
-    for name, column in vars(Sample(y, p).atoms).items():
+    for name, column in vars(Sample(y, p).pooled).items():
         assert column == nearly(getattr(whole, name))
 
 

@@ -31,10 +31,10 @@ def known(curve):
 
 
 def check_is_a_band(curve):
-    lower, upper = curve.lower[known(curve)], curve.upper[known(curve)]
+    lower, upper = curve.low[known(curve)], curve.high[known(curve)]
     assert np.all((lower >= 0) & (lower <= upper) & (upper <= 1))
-    np.testing.assert_array_equal(np.isnan(curve.lower), np.isnan(curve.y))
-    np.testing.assert_array_equal(np.isnan(curve.upper), np.isnan(curve.y))
+    np.testing.assert_array_equal(np.isnan(curve.low), np.isnan(curve.y))
+    np.testing.assert_array_equal(np.isnan(curve.high), np.isnan(curve.y))
 
 
 # By hand.
@@ -43,8 +43,8 @@ def check_is_a_band(curve):
 def test_one_event_in_two_rows():
     curve = reliability_curve([0, 1], [0.4, 0.6], method="binned", n_bins=1)
     # (1 - x)^2 = 0.975.
-    assert curve.lower[0] == pytest.approx(1 - math.sqrt(0.975))
-    assert curve.upper[0] == pytest.approx(math.sqrt(0.975))
+    assert curve.low[0] == pytest.approx(1 - math.sqrt(0.975))
+    assert curve.high[0] == pytest.approx(math.sqrt(0.975))
     assert (curve.band, curve.level, curve.simultaneous) == ("confidence", 0.95, False)
     assert "0.95 confidence band" in repr(curve)
 
@@ -52,17 +52,17 @@ def test_one_event_in_two_rows():
 def test_two_bins_together():
     curve = reliability_curve([0, 0], [0.1, 0.9], method="binned", n_bins=2, simultaneous=True)
     # One row a bin: each limit is missed with probability a, and (1 - 2 a)^2 = 0.95.
-    assert curve.upper.tolist() == pytest.approx([(1 + math.sqrt(0.95)) / 2] * 2)
+    assert curve.high.tolist() == pytest.approx([(1 + math.sqrt(0.95)) / 2] * 2)
 
 
 def test_what_calibrated_bins_show():
     # Two rows of chance 1/2: no count of events is as rare as a = 0.025 on either side.
     rare = reliability_curve([0, 1], [0.5, 0.5], method="binned", n_bins=1, band="consistency")
-    assert (rare.lower[0], rare.upper[0]) == (0, 1)
+    assert (rare.low[0], rare.high[0]) == (0, 1)
     # Of 10 rows, P(X >= 8) = 56/1024 and P(X >= 9) = 11/1024: the curve may be 0.8, not 0.9.
     more = reliability_curve([0] * 10, [0.5] * 10, method="binned", n_bins=1, band="consistency")
-    assert 0.8 < more.upper[0] < 0.9
-    assert more.lower[0] == pytest.approx(1 - more.upper[0])
+    assert 0.8 < more.high[0] < 0.9
+    assert more.low[0] == pytest.approx(1 - more.high[0])
 
 
 def test_isotonic_limits_by_hand():
@@ -70,12 +70,12 @@ def test_isotonic_limits_by_hand():
     p, y = np.repeat([0.2, 0.8], 5), np.repeat([0, 1], 5)
     curve = reliability_curve(y, p, method="isotonic")
     # No event in five rows; for the upper limit at 0.8, nothing but events: no limit.
-    assert curve.upper[0] == pytest.approx(1 - (0.025 / 2) ** (1 / 5))
-    assert curve.upper[1] == 1
-    assert curve.lower[0] == 0
+    assert curve.high[0] == pytest.approx(1 - (0.025 / 2) ** (1 / 5))
+    assert curve.high[1] == 1
+    assert curve.low[0] == 0
     # Together: two spans of one cell and one of two, a quarter and a half of the tail each.
     whole = reliability_curve(y, p, method="isotonic", simultaneous=True)
-    assert whole.upper[0] == pytest.approx(1 - (0.025 / 4) ** (1 / 5))
+    assert whole.high[0] == pytest.approx(1 - (0.025 / 4) ** (1 / 5))
 
 
 def test_tails():
@@ -110,7 +110,7 @@ def test_one_class_leaves_room(method, simultaneous, outcome):
     p = np.random.default_rng(1).beta(1, 9, 60)
     curve = band_of(np.full(60, outcome), p, method=method, simultaneous=simultaneous)
     check_is_a_band(curve)
-    near, far = (curve.lower, curve.upper) if outcome == 0 else (curve.upper, curve.lower)
+    near, far = (curve.low, curve.high) if outcome == 0 else (curve.high, curve.low)
     assert np.all(near[known(curve)] == outcome)
     # Sixty rows are all there is to refute by.
     assert np.all(np.abs(far[known(curve)] - outcome) > 1 / 60)
@@ -132,7 +132,7 @@ def test_few_rows_and_few_scores(method, band, simultaneous, y, p):
     curve = band_of(y, p, method=method, band=band, simultaneous=simultaneous)
     check_is_a_band(curve)
     if band == "confidence":
-        y, lower, upper = (v[known(curve)] for v in (curve.y, curve.lower, curve.upper))
+        y, lower, upper = (v[known(curve)] for v in (curve.y, curve.low, curve.high))
         assert np.all((lower <= y) & (y <= upper) & (lower < upper))
 
 
@@ -146,21 +146,19 @@ def test_whole_curves_have_wider_bands(method):
         )
         inside = known(one)
         for wider in (whole, surer):
-            assert np.all(wider.lower[inside] <= one.lower[inside])
-            assert np.all(wider.upper[inside] >= one.upper[inside])
-            assert (
-                np.mean((wider.upper - wider.lower)[inside] > (one.upper - one.lower)[inside]) > 0.5
-            )
+            assert np.all(wider.low[inside] <= one.low[inside])
+            assert np.all(wider.high[inside] >= one.high[inside])
+            assert np.mean((wider.high - wider.low)[inside] > (one.high - one.low)[inside]) > 0.5
 
 
 def test_consistency_is_about_smoothed_predictions():
     p = np.random.default_rng(3).random(20_000)
     curve = reliability_curve(p > 0.5, p, bandwidth=0.1, band="consistency")
     # At 0 predictions are smoothed with those above: 0.1 sqrt(2 / pi) on average, not 0.
-    assert curve.lower[0] > 0.05
-    assert (curve.lower[0] + curve.upper[0]) / 2 == pytest.approx(0.0798, abs=5e-3)
+    assert curve.low[0] > 0.05
+    assert (curve.low[0] + curve.high[0]) / 2 == pytest.approx(0.0798, abs=5e-3)
     middle = len(curve.x) // 2
-    assert curve.lower[middle] < 0.5 < curve.upper[middle]
+    assert curve.low[middle] < 0.5 < curve.high[middle]
 
 
 @every_method
@@ -168,7 +166,7 @@ def test_certain_predictions_leave_nothing_to_chance(method):
     p = np.repeat([0.0, 1.0], 50)
     options = {"bandwidth": 0.01} if method in ("smooth", "density") else {}
     curve = band_of(1 - p, p, method=method, band="consistency", **options)
-    ends = curve.lower[[0, -1]], curve.upper[[0, -1]]
+    ends = curve.low[[0, -1]], curve.high[[0, -1]]
     np.testing.assert_allclose(ends, [[0, 1], [0, 1]], atol=1e-12)
 
 
@@ -186,7 +184,7 @@ def test_mirrored_outcomes_have_mirrored_bands(method, band, simultaneous):
         options["bandwidth"] = 0.07
     curve, mirror = band_of(y, p, **options), band_of(~y, 1 - p, **options)
     inside = known(curve)
-    np.testing.assert_allclose(curve.lower[inside], 1 - mirror.upper[::-1][inside], atol=2e-3)
+    np.testing.assert_allclose(curve.low[inside], 1 - mirror.high[::-1][inside], atol=2e-3)
 
 
 # Weights, soft labels, clusters, sketches.
@@ -199,14 +197,14 @@ def test_only_relative_weights_matter(method, band, simultaneous):
     options = {"method": method, "band": band, "simultaneous": simultaneous}
     plain = band_of(drawn.y_true, drawn.y_prob, **options)
     sevens = band_of(drawn.y_true, drawn.y_prob, sample_weight=np.full(150, 7.0), **options)
-    np.testing.assert_allclose(plain.lower, sevens.lower, atol=1e-6)
-    np.testing.assert_allclose(plain.upper, sevens.upper, atol=1e-6)
+    np.testing.assert_allclose(plain.low, sevens.low, atol=1e-6)
+    np.testing.assert_allclose(plain.high, sevens.high, atol=1e-6)
 
 
 def test_uneven_weights_are_worth_fewer_rows():
     y, p, w = [0] * 5, [0.5] * 5, [4, 1, 1, 1, 1]
     curve = reliability_curve(y, p, sample_weight=w, method="binned")
-    assert curve.upper[0] == pytest.approx(1 - 0.025 ** (20 / 64))
+    assert curve.high[0] == pytest.approx(1 - 0.025 ** (20 / 64))
 
 
 @every_method
@@ -217,13 +215,13 @@ def test_soft_labels_say_more_than_drawn_ones(method):
     width = {"bandwidth": 0.1} if method in ("smooth", "density") else {}
     soft = band_of(chance, p, method=method, **width)
     hard = band_of(rng.random(400) < chance, p, method=method, **width)
-    assert np.nanmean(soft.upper - soft.lower) < 0.5 * np.nanmean(hard.upper - hard.lower)
+    assert np.nanmean(soft.high - soft.low) < 0.5 * np.nanmean(hard.high - hard.low)
 
 
 def test_one_soft_row_is_no_certainty():
     curve = reliability_curve([0.3], [0.3], method="binned")
-    assert curve.lower[0] < 0.02
-    assert curve.upper[0] > 0.9
+    assert curve.low[0] < 0.02
+    assert curve.high[0] > 0.9
 
 
 @every_method
@@ -234,8 +232,8 @@ def test_rows_that_belong_together_are_worth_one(method):
     if method == "density":
         options["bandwidth"] = 0.08
     alone, many = band_of(drawn.y_true, drawn.y_prob, **options), band_of(y, p, **options)
-    together = band_of(y, p, groups=np.repeat(np.arange(120), 4), **options)
-    widths = [np.nanmean(curve.upper - curve.lower) for curve in (many, alone, together)]
+    together = band_of(y, p, clusters=np.repeat(np.arange(120), 4), **options)
+    widths = [np.nanmean(curve.high - curve.low) for curve in (many, alone, together)]
     assert widths[0] < 0.8 * widths[1]
     assert widths[2] == pytest.approx(widths[1], rel=0.1)
 
@@ -246,16 +244,16 @@ def test_clusters_under_calibration():
     p = rng.beta(2, 2, 80)[groups]
     y = rng.random(80)[groups] < p
     options = {"band": "consistency", "bandwidth": 0.1}
-    rows, clusters = band_of(y, p, **options), band_of(y, p, groups=groups, **options)
-    ratio = np.nanmean(clusters.upper - clusters.lower) / np.nanmean(rows.upper - rows.lower)
+    rows, clusters = band_of(y, p, **options), band_of(y, p, clusters=groups, **options)
+    ratio = np.nanmean(clusters.high - clusters.low) / np.nanmean(rows.high - rows.low)
     assert 1.5 < ratio < 3
 
 
 def test_very_many_clusters_are_bundled():
     drawn = simulate("perfect", 3000, rng=9)
-    single = band_of(drawn.y_true, drawn.y_prob, groups=np.arange(3000), method="binned")
+    single = band_of(drawn.y_true, drawn.y_prob, clusters=np.arange(3000), method="binned")
     plain = band_of(drawn.y_true, drawn.y_prob, method="binned")
-    width = np.nanmean(single.upper - single.lower) / np.nanmean(plain.upper - plain.lower)
+    width = np.nanmean(single.high - single.low) / np.nanmean(plain.high - plain.low)
     assert 1 <= width < 1.1
 
 
@@ -272,8 +270,8 @@ def test_sketches_have_the_bands_of_their_rows(method, band, simultaneous, weigh
     found = reliability_curve(sketch, **options)
     rows = reliability_curve(drawn.y_true, drawn.y_prob, sample_weight=w, **options)
     # A sketch's rows may cross from one narrow cell to the next.
-    np.testing.assert_allclose(found.lower, rows.lower, atol=2e-3)
-    np.testing.assert_allclose(found.upper, rows.upper, atol=2e-3)
+    np.testing.assert_allclose(found.low, rows.low, atol=2e-3)
+    np.testing.assert_allclose(found.high, rows.high, atol=2e-3)
 
 
 def test_confidence_problem_has_its_own_domain():
@@ -294,7 +292,7 @@ def test_extreme_bandwidths(bandwidth, band, simultaneous):
     check_is_a_band(curve)
     if bandwidth > 1:
         # Everything is smoothed into one share.
-        assert np.ptp(curve.upper) < 1e-6
+        assert np.ptp(curve.high) < 1e-6
 
 
 def test_bands_do_not_shrink_with_the_grid():
@@ -303,7 +301,7 @@ def test_bands_do_not_shrink_with_the_grid():
     for n in (2000, 200_000):
         drawn = simulate("overconfident", n, rng=14)
         curve = reliability_curve(drawn.y_true, drawn.y_prob, bandwidth=0.06)
-        widths.append(np.average((curve.upper - curve.lower), weights=curve.density))
+        widths.append(np.average((curve.high - curve.low), weights=curve.density))
     assert widths[0] / widths[1] == pytest.approx(10, rel=0.1)
 
 
@@ -315,10 +313,10 @@ def test_local_bands_are_those_of_the_curve_less_the_score():
     for options in ({}, {"band": "consistency"}, {"simultaneous": True}):
         local = local_calibration_error(drawn.y_true, drawn.y_prob, **options)
         curve = reliability_curve(drawn.y_true, drawn.y_prob, method="density", **options)
-        np.testing.assert_allclose(local.lower, curve.lower - curve.x)
-        np.testing.assert_allclose(local.upper, curve.upper - curve.x)
+        np.testing.assert_allclose(local.low, curve.low - curve.x)
+        np.testing.assert_allclose(local.high, curve.high - curve.x)
     assert local.method == "local"
-    assert np.isnan(local_calibration_error([0, 1], [0.2, 0.6], band=None).upper).all()
+    assert np.isnan(local_calibration_error([0, 1], [0.2, 0.6], band=None).high).all()
 
 
 # Words.
@@ -327,8 +325,8 @@ def test_local_bands_are_those_of_the_curve_less_the_score():
 @every_method
 def test_no_band(method):
     curve = reliability_curve([0, 1, 1], [0.2, 0.4, 0.9], method=method, band=None)
-    assert np.isnan(curve.lower).all()
-    assert np.isnan(curve.upper).all()
+    assert np.isnan(curve.low).all()
+    assert np.isnan(curve.high).all()
     assert curve.band is None
     assert curve.to_dict()["level"] is None
     assert "confidence" not in repr(curve)
@@ -340,8 +338,8 @@ def test_same_seed_same_bytes(method):
     options = {"method": method, "band": "consistency", "rng": 3}
     first = band_of(drawn.y_true, drawn.y_prob, **options)
     again = band_of(drawn.y_true, drawn.y_prob, **options)
-    assert first.upper.tobytes() == again.upper.tobytes()
-    assert first.lower.tobytes() == again.lower.tobytes()
+    assert first.high.tobytes() == again.high.tobytes()
+    assert first.low.tobytes() == again.low.tobytes()
 
 
 @pytest.mark.parametrize(
@@ -353,8 +351,8 @@ def test_same_seed_same_bytes(method):
         ({"level": 0}, "level must be a positive number"),
         ({"n_resamples": 0}, "n_resamples must be a whole number of at least 39"),
         ({"rng": -1}, "rng must be a whole number"),
-        ({"groups": [1, 2]}, "groups must have one cluster label per row"),
-        ({"groups": [1, 1, 1]}, "groups must hold at least two clusters"),
+        ({"clusters": [1, 2]}, "clusters must have one label per row"),
+        ({"clusters": [1, 1, 1]}, "clusters must hold at least two clusters"),
     ],
 )
 def test_bad_words(options, sentence):
@@ -366,9 +364,9 @@ def test_narrow_bandwidths_with_many_scores_in_clusters():
     p = np.linspace(0, 1, 2000)
     with pytest.raises(
         CalibrantError,
-        match=r"bandwidth must be at least 0\.001 where groups is given; got 0\.0001",
+        match=r"bandwidth must be at least 0\.001 where clusters is given; got 0\.0001",
     ):
-        reliability_curve(np.arange(2000) % 2, p, bandwidth=1e-4, groups=np.arange(2000) // 2)
+        reliability_curve(np.arange(2000) % 2, p, bandwidth=1e-4, clusters=np.arange(2000) // 2)
 
 
 def test_too_many_drawn_curves():
@@ -383,7 +381,7 @@ def test_too_many_drawn_curves():
             np.linspace(0, 1, 20_000),
             method="binned",
             n_bins=20_000,
-            groups=np.arange(20_000) // 2,
+            clusters=np.arange(20_000) // 2,
         )
 
 
@@ -395,5 +393,5 @@ def test_bad_words_about_local_errors():
 
 def test_sketches_know_no_clusters():
     sketch = Sketch().update([0, 1], [0.2, 0.7])
-    with pytest.raises(CalibrantError, match="groups needs rows"):
-        reliability_curve(sketch, groups=[0, 1])
+    with pytest.raises(CalibrantError, match="clusters needs rows"):
+        reliability_curve(sketch, clusters=[0, 1])

@@ -94,8 +94,8 @@ def test_witness_as_data():
 
 def test_bounds_meet_where_all_residuals_have_one_sign():
     bounds = distance_bounds([0.5, 0.75], [0.25, 0.5])
-    assert bounds.lower == bounds.upper == 0.25
-    assert bounds.to_dict() == {"lower": 0.25, "upper": 0.25}
+    assert bounds.low == bounds.high == 0.25
+    assert bounds.to_dict() == {"low": 0.25, "high": 0.25}
     assert repr(bounds) == "DistanceBounds(0.25 <= distance <= 0.25)"
 
 

@@ -190,10 +190,10 @@ class TestSameAnswers:
         groups = np.arange(300) // 4
         kept = w > 0
         for some in (None, groups):
-            first = estimate(measure, y, p, sample_weight=w, groups=some, **options)
+            first = estimate(measure, y, p, sample_weight=w, clusters=some, **options)
             rest = None if some is None else some[kept]
             other = estimate(
-                measure, y[kept], p[kept], sample_weight=w[kept], groups=rest, **options
+                measure, y[kept], p[kept], sample_weight=w[kept], clusters=rest, **options
             )
             assert_nearly_equal(first, other)
 
@@ -255,7 +255,7 @@ class TestClusters:
     def test_clusters_of_one_row_change_little(self, measure, options, scenario):
         y, p = drawn(scenario, 2000)
         rows = estimate(measure, y, p, **options)
-        clusters = estimate(measure, y, p, groups=np.arange(2000), **options)
+        clusters = estimate(measure, y, p, clusters=np.arange(2000), **options)
         assert clusters.low == pytest.approx(rows.low, abs=0.1 * (rows.high - rows.low))
         assert clusters.high == pytest.approx(rows.high, abs=0.1 * (rows.high - rows.low))
 
@@ -263,10 +263,10 @@ class TestClusters:
     def test_copies_of_rows_say_nothing_new(self, measure, options):
         y, p = drawn("softmax", 400, seed=2)
         group = np.arange(400)
-        once = estimate(measure, y, p, groups=group, n_resamples=4000, **options)
+        once = estimate(measure, y, p, clusters=group, n_resamples=4000, **options)
         copies = [np.repeat(values, 9) for values in (y, p)]
         labels = np.repeat(group, 9).astype(str)
-        found = estimate(measure, *copies, groups=labels, n_resamples=4000, **options)
+        found = estimate(measure, *copies, clusters=labels, n_resamples=4000, **options)
         alone = estimate(measure, *copies, **options)
         near = 0.08 * (once.high - once.low)
         assert found.low == pytest.approx(once.low, abs=near)
@@ -275,40 +275,40 @@ class TestClusters:
 
     def test_few_clusters_make_wide_intervals(self):
         y, p = drawn("perfect", 1000)
-        few = estimate("ece", y, p, groups=np.arange(1000) % 3)
-        many = estimate("ece", y, p, groups=np.arange(1000) % 100)
+        few = estimate("ece", y, p, clusters=np.arange(1000) % 3)
+        many = estimate("ece", y, p, clusters=np.arange(1000) % 100)
         assert few.high > many.high
         assert few.low == 0
 
     def test_many_clusters_are_bundled(self):
         y, p = drawn("overconfident", 6000)
         groups = np.arange(6000) // 2
-        found = estimate("smooth_ece", y, p, groups=groups)
+        found = estimate("smooth_ece", y, p, clusters=groups)
         rows = estimate("smooth_ece", y, p)
-        assert found == estimate("smooth_ece", y, p, groups=groups)
+        assert found == estimate("smooth_ece", y, p, clusters=groups)
         assert found.high == pytest.approx(rows.high, abs=0.15 * (rows.high - rows.low))
         assert found.low == pytest.approx(rows.low, abs=0.15 * (rows.high - rows.low))
 
     def test_one_outcome_only(self):
-        found = estimate("smooth_ece", np.zeros(40), np.full(40, 0.01), groups=np.arange(40) // 2)
+        found = estimate("smooth_ece", np.zeros(40), np.full(40, 0.01), clusters=np.arange(40) // 2)
         assert found.low == 0
         assert found.high > 0.03
 
     def test_refused(self):
         y, p = [0, 1, 1], [0.1, 0.5, 0.8]
-        with pytest.raises(CalibrantError, match="one cluster label per row; got 2 labels for 3"):
-            estimate("ece", y, p, groups=[1, 2])
+        with pytest.raises(CalibrantError, match="one label per row; got 2 labels for 3"):
+            estimate("ece", y, p, clusters=[1, 2])
         with pytest.raises(CalibrantError, match="at least two clusters"):
-            estimate("ece", y, p, groups=["a", "a", "a"])
-        with pytest.raises(CalibrantError, match="labels of one type"):
-            estimate("ece", y, p, groups=np.array(["a", 2, 1], dtype=object))
+            estimate("ece", y, p, clusters=["a", "a", "a"])
+        with pytest.raises(CalibrantError, match="labels of one"):
+            estimate("ece", y, p, clusters=np.array(["a", 2, 1], dtype=object))
         for missing in ([1.0, np.nan, 2.0], np.array(["a", None, "b"], dtype=object)):
             with pytest.raises(
                 CalibrantError, match="no missing or masked values; got one at index"
             ):
-                estimate("ece", y, p, groups=missing)
+                estimate("ece", y, p, clusters=missing)
         with pytest.raises(CalibrantError, match="a sketch does not know"):
-            estimate("ece", Sketch().update(y, p), groups=[1, 2, 3])
+            estimate("ece", Sketch().update(y, p), clusters=[1, 2, 3])
 
 
 class TestRefused:
@@ -397,7 +397,7 @@ def test_memory_of_very_many_bins(clustered):
     y = rng.random(500) < p
     options = {"n_bins": 1_000_000, "n_resamples": 200}
     if clustered:
-        options["groups"] = np.arange(500) // 2
+        options["clusters"] = np.arange(500) // 2
     tracemalloc.start()
     found = estimate("ece", y, p, **options)
     _, peak = tracemalloc.get_traced_memory()

@@ -270,9 +270,9 @@ def numbers(found):
     [
         *((name, {}) for name in with_parameter("sample_weight")),
         ("reliability_curve", {"simultaneous": True}),
-        ("reliability_curve", {"simultaneous": True, "groups": np.arange(N) // 2}),
+        ("reliability_curve", {"simultaneous": True, "clusters": np.arange(N) // 2}),
         ("reliability_curve", {"method": "isotonic", "band": "consistency"}),
-        ("estimate", {"groups": np.arange(N) // 2}),
+        ("estimate", {"clusters": np.arange(N) // 2}),
         ("estimate", {"norm": "l2"}),
         ("cumulative_test", {"method": "monte_carlo"}),
     ],
@@ -306,8 +306,8 @@ def test_weights_of_1_bound_the_distance_as_no_weights_do():
     bare = cb.distance_bounds(y, p)
     for weight in (1.0, 0.1):
         weighted = cb.distance_bounds(y, p, sample_weight=np.full(n, weight))
-        assert weighted.lower == pytest.approx(bare.lower, rel=1e-9)
-        assert weighted.upper == pytest.approx(bare.upper, rel=1e-9)
+        assert weighted.low == pytest.approx(bare.low, rel=1e-9)
+        assert weighted.high == pytest.approx(bare.high, rel=1e-9)
 
 
 def test_weights_of_one_column_are_taken_by_subpopulations():

@@ -155,7 +155,7 @@ def test_curves_are_increasing_probabilities(method):
     known = curve.y[~np.isnan(curve.y)]
     assert np.all((known >= 0) & (known <= 1))
     assert np.all(curve.density >= 0)
-    assert np.all(np.isnan(curve.lower))
+    assert np.all(np.isnan(curve.low))
     assert method in repr(curve)
     assert curve.to_dict()["method"] == method
 
@@ -293,7 +293,7 @@ def test_very_many_rows_are_seen_in_part_first(monkeypatch):
     rng = np.random.default_rng(11)
     p = rng.random(40_000)
     calibrated, biased = rng.random(len(p)) < p, rng.random(len(p)) < p**2
-    monkeypatch.setattr(sample, "_FEWEST_STRETCHES", 4)
+    monkeypatch.setattr(sample, "_FEWEST_RUNS", 4)
     # Nothing is wrong but in the rows that are seen first, or nothing in these.
     seen = np.arange(len(p)) % 10_000 < 1 << 9
     first, last = np.where(seen, p**2, p), np.where(seen, p, p**2)

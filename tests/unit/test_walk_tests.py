@@ -11,13 +11,13 @@ from calibrant.inference.cumulative import cumulative_test, subpopulation_test
 from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import (
     CalibratedOutcomes,
-    DealtCounts,
-    DealtResiduals,
-    dealt_out,
+    PermutedCounts,
+    PermutedResiduals,
+    permuted_within,
     simulate,
 )
 from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.group_walk import GroupCells
+from calibrant.measures.group_differences import GroupCells
 from calibrant.sample import Sample
 from tests.tolerances import assert_nearly_equal, nearly
 
@@ -225,12 +225,12 @@ def test_counts_are_dealt_only_among_rows_all_alike():
     member = np.array([True, False, True, False])
     shared, unequal = [0.1, 0.1, 0.7, 0.7], [0.1, 0.2, 0.7, 0.7]
     for p, w, kind in [
-        (shared, None, DealtCounts),
-        (shared, [1.0, 2.0, 1.0, 1.0], DealtResiduals),
-        (unequal, None, DealtResiduals),
+        (shared, None, PermutedCounts),
+        (shared, [1.0, 2.0, 1.0, 1.0], PermutedResiduals),
+        (unequal, None, PermutedResiduals),
     ]:
         sample = Sample(np.array(Y), np.array(p), None if w is None else np.array(w))
-        assert type(dealt_out(GroupCells.around(sample, member))) is kind
+        assert type(permuted_within(GroupCells.around(sample, member))) is kind
 
 
 def test_a_group_is_not_blamed_for_its_scores():
@@ -261,9 +261,12 @@ def test_simulated_steps_have_the_mean_and_variance_they_should(weighted):
     w = rng.integers(1, 4, 80) / 2 if weighted else None
     sample = Sample(y, p, w)
     cells = GroupCells.around(sample, member)
-    dealt = (DealtResiduals if weighted else DealtCounts).of(cells)
+    dealt = (PermutedResiduals if weighted else PermutedCounts).of(cells)
     nulls = [
-        (CalibratedOutcomes.of(sample), sample.atoms.weight_squared * _spread(sample.atoms.score)),
+        (
+            CalibratedOutcomes.of(sample),
+            sample.pooled.weight_squared * _spread(sample.pooled.score),
+        ),
         (dealt, cells.variance[cells.variance > 0]),
     ]
     for hypothesis, variance in nulls:
@@ -288,7 +291,7 @@ def test_long_walks_are_cut_into_blocks(weighted, monkeypatch):
     y = rng.random(300) < p
     sample = Sample(y, p, rng.random(300) if weighted else None)
     cells = GroupCells.around(sample, member)
-    dealt = (DealtResiduals if weighted else DealtCounts).of(cells)
+    dealt = (PermutedResiduals if weighted else PermutedCounts).of(cells)
     for hypothesis in (CalibratedOutcomes.of(sample), dealt):
         # One walk draws the same numbers in the same order, however it is cut.
         whole = simulate(hypothesis, 1, np.random.default_rng(0))

@@ -20,20 +20,25 @@ from calibrant.assessment.verdict import Findings
 from calibrant.binning import Binning
 from calibrant.class_table import ClassTable
 from calibrant.curves.bands import Band
-from calibrant.curves.cumulative import curve_of_walk
+from calibrant.curves.cumulative import as_curve
 from calibrant.curves.makers import BinnedCurve, SmoothCurve, isotonic_curve
 from calibrant.errors import CalibrantError
-from calibrant.inference.cumulative import WalkTest
+from calibrant.inference.cumulative import ExcursionTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.measured import Question
 from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.bin_table import table_of
 from calibrant.measures.binned_error import read_binned_error, read_binning
+from calibrant.measures.cumulative_differences import (
+    CumulativeDifferences,
+    Statistic,
+    cumulative_differences,
+    excursion_error,
+)
 from calibrant.measures.masses import point_masses
 from calibrant.measures.registry import MeasureInfo, assessed
 from calibrant.measures.scores import BrierScore
-from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import check_is_one, read_table, reduce_table
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
@@ -49,13 +54,13 @@ __all__ = ["assess"]
 _MOST_BINS = 10_000
 # From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
 _MANY_ROWS = 1 << 20
-# A walk over cells may differ from that over rows by this share of its noise. With scores spread
-# evenly it may by half as much, for so many rows in a sketch's usual cells.
+# Cumulative sums over cells may differ from those over rows by this fraction of their noise. With
+# scores spread evenly they may by half as much, for so many rows in a sketch's usual cells.
 _BLUR = 0.02
 _ROWS_OF_DEFAULT_CELLS = 3 << 20
 # Up to this many distinct scores the test is simulated: exact, and quick enough, unless a level
-# near 1 asks for more walks than this before any P-value can be small enough.
-_FEW_SCORES, _MOST_WALKS = 2000, 10_000
+# near 1 asks for more resamples than this before any P-value can be small enough.
+_FEW_SCORES, _MOST_RESAMPLES = 2000, 10_000
 
 
 def assess(
@@ -96,15 +101,15 @@ def assess(
     -------
     Assessment
         Prints as the verdict and a table. Rows are taken to be independent; for clusters see
-        `groups` of :func:`calibrant.estimate`.
+        `clusters` of :func:`calibrant.estimate`.
 
     Notes
     -----
     The verdict rests on one test, :func:`calibrant.cumulative_test` of the range: simulated where
     there are at most 2000 distinct scores, asymptotic otherwise and at levels above 0.9999. Where
     it finds nothing the verdict says nothing of where or which way. `smallest_detectable` and
-    `n_needed` come from the limit law: a constant error of m sigma_n lets the walk drift, and makes
-    its range about m + 1/m sigma_n; m + 1/m = c + 0.84, c being the critical value, is found in 81
+    `n_needed` come from Brownian motion: with the drift of a constant error of m sigma_n, its range
+    is about m + 1/m sigma_n; m + 1/m = c + 0.84, c being the critical value, is found in 81
     to 83% of samples. Where events are few, `smallest_detectable` is at least the error that makes,
     with a chance of 0.8, more of them than calibrated predictions would.
 
@@ -143,25 +148,25 @@ def assess(
         problem=_kind(table, multiclass),
         version=__version__,
     )
-    rows = next(reduce_table(table, multiclass, labels).problems())
+    problem = next(reduce_table(table, multiclass, labels).problems())
     binned = read_binned_error(n_bins=settings.n_bins)
     classes: tuple[ClassRow, ...] = ()
     if isinstance(table, ClassTable) and settings.problem == "confidence":
         classes = tuple(class_rows(table, labels, binned))
-    return Assessor(rows, settings, generator).assessment(classes)
+    return Assessor(problem, settings, generator).assessment(classes)
 
 
 @dataclass(frozen=True, eq=False)
 class Assessor:
     """One problem, and how it is to be assessed."""
 
-    rows: Problem
+    given: Problem
     settings: Settings
     rng: Generator
 
     def assessment(self, classes: tuple[ClassRow, ...]) -> Assessment:
         """Return the whole picture."""
-        problem, walk, certain = self.problem, self.walk, Certain.of(self.rows)
+        problem, certain = self.problem, Certain.of(self.given)
         summary = Summary.of(problem, self.settings.level)
         estimates, test = tuple(self.estimates()), self.test()
         by_name = {one.measure: one for one in estimates}
@@ -171,7 +176,7 @@ class Assessor:
             deviation=by_name["ecce_r"],
             test=test,
             summary=summary,
-            stretch=main_stretch(walk),
+            stretch=main_stretch(self.differences),
             level=self.settings.level,
             n=problem.n,
             rows=effective_rows(problem),
@@ -190,7 +195,7 @@ class Assessor:
             brier_score=BrierScore()(problem),
             test=test,
             curves=tuple(self.curves(binning)),
-            cumulative=curve_of_walk(walk).thinned(),
+            cumulative=as_curve(self.differences).thinned(),
             bins=table_of(problem, binning),
             masses=point_masses(problem),
             classes=classes,
@@ -201,32 +206,32 @@ class Assessor:
     @cached_property
     def problem(self) -> Problem:
         """The rows, or so many of them pooled in a sketch."""
-        rows = self.rows
-        if not isinstance(rows, Sample) or rows.n < _MANY_ROWS:
-            return rows
-        # A walk over cells blurs by what a cell holds, and noise shrinks with the root of n.
+        if not self.given.is_exact or self.given.n < _MANY_ROWS:
+            return self.given
+        rows = self.given.rows
+        # Cumulative sums are blurred by what a cell holds, and noise shrinks with the root of n.
         n_cells = DEFAULT_CELLS * math.ceil(math.sqrt(rows.n / _ROWS_OF_DEFAULT_CELLS))
-        pooled = problem_of(Sketch(min(n_cells, MOST_CELLS)).update(rows.y, rows.p, rows.w))
-        noise = np.sqrt(float(pooled.steps.weight_squared.sum())) / pooled.weight
-        return pooled if pooled.walk_error <= _BLUR * noise else rows
+        sketch = problem_of(Sketch(min(n_cells, MOST_CELLS)).update(rows.y, rows.p, rows.w))
+        noise = np.sqrt(float(sketch.pooled.weight_squared.sum())) / sketch.weight
+        return sketch if excursion_error(sketch) <= _BLUR * noise else rows
 
     @cached_property
-    def walk(self) -> Walk:
-        """The cumulative walk."""
-        return calibration_walk(self.problem)
+    def differences(self) -> CumulativeDifferences:
+        """The cumulative differences."""
+        return cumulative_differences(self.problem)
 
     def estimates(self) -> Iterator[Estimate]:
         """Yield the estimate of each measure."""
         for info in assessed():
             if info.sketch == "probability":
                 yield self._estimate(info, self.problem)
-            elif isinstance(self.rows, Sample):
-                yield self._estimate(info, _pooled_for(info, self.rows))
+            elif self.given.is_exact:
+                yield self._estimate(info, _pooled_for(info, self.given.rows))
 
     def _left_out(self) -> Iterator[str]:
         """Yield why there is no estimate of a measure."""
         for info in assessed():
-            if info.sketch != "probability" and not isinstance(self.rows, Sample):
+            if info.sketch != "probability" and not self.given.is_exact:
                 needed = "rows" if info.sketch is None else f"a sketch on the {info.sketch} scale"
                 yield f"No {info.name}: it needs {needed}."
 
@@ -242,17 +247,17 @@ class Assessor:
 
     def test(self) -> TestResult | None:
         """Return the cumulative test, or None where there is no noise to compare with."""
-        if not self.walk.sigma > 0:
+        if not self.differences.sigma > 0:
             return None
         least = math.ceil(1 / (1 - self.settings.level))
         problem = self.problem
-        few = len(self.walk.score) <= _FEW_SCORES and least <= _MOST_WALKS
+        few = len(self.differences.score) <= _FEW_SCORES and least <= _MOST_RESAMPLES
         # A sketch does not know which weights belong to which score.
         known = problem.is_exact or not problem.is_weighted
-        n_walks = max(self.settings.n_resamples, least) if few and known else 0
-        judge = WalkTest(Statistic.RANGE, n_walks, self.rng)
+        n_resamples = max(self.settings.n_resamples, least) if few and known else 0
+        test = ExcursionTest(Statistic.RANGE, n_resamples, self.rng)
         null = partial(CalibratedOutcomes.of, problem)
-        return judge(self.walk, null, problem.n, "calibration")
+        return test(self.differences, null, problem.n, "calibration")
 
     def _estimate(self, info: MeasureInfo, problem: Problem) -> Estimate:
         settings = self.settings

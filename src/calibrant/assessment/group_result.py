@@ -36,10 +36,10 @@ class GroupRow(Result):
     ece
         The binned calibration error.
     deviation
-        Where the cumulative walk of outcomes minus predictions is farthest from 0: positive where
+        The cumulative difference of outcomes and predictions farthest from 0: positive where
         outcomes are more frequent than predicted, over all scores up to there.
     test
-        The cumulative test of perfect calibration, by the range of the walk; None where there is
+        The cumulative test of perfect calibration, by the range; None where there is
         none (see `note`).
     p_adjusted
         Its P-value adjusted for the number of groups tested; nan where there is no test.
@@ -68,7 +68,7 @@ class GroupRow(Result):
 
     @property
     def ecce_r(self) -> float:
-        """The range of the cumulative walk, which the test judges; nan where there is no test."""
+        """The range of cumulative differences, which is tested; nan where there is no test."""
         return float("nan") if self.test is None else self.test.statistic
 
     def to_dict(self) -> dict[str, Any]:

@@ -11,23 +11,26 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant import checks
-from calibrant.assessment.group_labels import read_groups
 from calibrant.assessment.group_result import GroupRow, GroupTable
 from calibrant.assessment.notes import Certain, effective_rows
 from calibrant.errors import CalibrantError, SketchError, shown
-from calibrant.inference.cumulative import WalkTest
+from calibrant.inference.cumulative import ExcursionTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals.measured import Question
 from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.binned_error import BinnedError, read_binned_error
+from calibrant.measures.cumulative_differences import (
+    CumulativeDifferences,
+    Statistic,
+    cumulative_differences,
+)
 from calibrant.measures.smooth_error import SmoothError
-from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
+from calibrant.reading import read_labels
 from calibrant.results.p_values import TestResult
-from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
 from calibrant.sketches.state import Sketch
 
@@ -39,8 +42,8 @@ _MOST_GROUPS = 1000
 # With fewer, intervals are wide and the law of Brownian motion is far off.
 _FEW_ROWS = 100
 _FEW_EVENTS = 15
-# How often the tests of small groups are simulated: less where they have very many scores.
-_MOST_WALKS, _FEWEST_WALKS, _STEPS_IN_ALL = 9999, 999, 30_000_000
+# Resamples for the tests of small groups: fewer where there are very many increments in all.
+_MOST_RESAMPLES, _FEWEST_RESAMPLES, _INCREMENTS_IN_ALL = 9999, 999, 30_000_000
 
 
 def by_group(
@@ -96,7 +99,7 @@ def by_group(
     (with weights, of as many rows as they are worth: W^2 / sum w^2). Its interval is wide, and says
     so; its P-value is simulated up to 9999 times (see :func:`calibrant.cumulative_test`, "range"),
     unless all that is left of it is a weighted sketch, and anew, more often, where no simulated
-    walk strays as far and among so many groups a smaller P-value is wanted. P-values of other
+    excursion is as large and among so many groups a smaller P-value is needed. P-values of other
     groups are asymptotic: conservative for few distinct scores.
 
     There is no test of soft labels, whose noise is unknown, nor of predictions that are all 0 or 1;
@@ -140,60 +143,60 @@ def by_group(
 class Tabulator:
     """How the row of a group is made.
 
-    `walks_needed` simulated walks make a P-value that is small enough whatever the other groups'.
+    `n_needed` resamples make a P-value that is small enough whatever the other groups'.
     """
 
     level: float
     binned: BinnedError
     n_resamples: int
     rng: int | Generator
-    walks_needed: int
+    n_needed: int
 
     def row(self, group: Any, problem: Problem) -> GroupRow:
         """Return the row of one group, its P-value not yet adjusted."""
-        steps, walk = problem.steps, calibration_walk(problem)
-        total = float(steps.weight.sum())
-        mean = float(steps.weight @ steps.score) / total
+        pooled, differences = problem.pooled, cumulative_differences(problem)
+        total = float(pooled.weight.sum())
+        mean = float(pooled.weight @ pooled.score) / total
         small = _is_small(problem, mean)
         # A seed starts anew for each group: each row is what `estimate` gives.
         rng = read_generator(self.rng)
         question = Question(self.level, self.n_resamples, rng)
-        deviation = walk.deviation
+        deviation = differences.deviation
         return GroupRow(
             group=group,
             n=problem.n,
-            prevalence=float(steps.true.sum()) / total,
+            prevalence=float(pooled.true.sum()) / total,
             mean_prediction=mean,
             smooth_ece=estimated("smooth_ece", SmoothError(), problem, question),
             ece=self.binned(problem),
             deviation=float(deviation[np.argmax(np.abs(deviation))]),
-            test=self._test(problem, walk, rng, small=small),
+            test=self._test(problem, differences, rng, small=small),
             p_adjusted=float("nan"),
             small=small,
-            note=_note(problem, walk),
+            note=_note(problem, differences),
         )
 
     def _test(
-        self, problem: Problem, walk: Walk, rng: Generator, *, small: bool
+        self, problem: Problem, differences: CumulativeDifferences, rng: Generator, *, small: bool
     ) -> TestResult | None:
         """Return the cumulative test, or None where there is no noise to compare with."""
-        if not walk.sigma > 0:
+        if not differences.sigma > 0:
             return None
         null = partial(CalibratedOutcomes.of, problem)
 
-        def judged(n_walks: int) -> TestResult:
-            judge = WalkTest(Statistic.RANGE, n_walks, rng)
-            return judge(walk, null, problem.n, "calibration")
+        def tested(n_resamples: int) -> TestResult:
+            test = ExcursionTest(Statistic.RANGE, n_resamples, rng)
+            return test(differences, null, problem.n, "calibration")
 
         # A sketch does not know which weights belong to which score.
         if not small or (problem.is_weighted and not problem.is_exact):
-            return judged(0)
-        affordable = max(_STEPS_IN_ALL // len(walk.score), _FEWEST_WALKS)
-        n_walks, more = (min(affordable, most) for most in (_MOST_WALKS, self.walks_needed))
-        found = judged(n_walks)
+            return tested(0)
+        affordable = max(_INCREMENTS_IN_ALL // len(differences.score), _FEWEST_RESAMPLES)
+        few, more = (min(affordable, most) for most in (_MOST_RESAMPLES, self.n_needed))
+        found = tested(few)
         # All anew: both P-values are valid, and P is small only where both are.
-        is_least = found.p_value <= 1 / (1 + n_walks)
-        return judged(more) if is_least and more > n_walks else found
+        is_least = found.p_value <= 1 / (1 + few)
+        return tested(more) if is_least and more > few else found
 
 
 def _is_small(problem: Problem, mean_prediction: float) -> bool:
@@ -202,35 +205,36 @@ def _is_small(problem: Problem, mean_prediction: float) -> bool:
     return rows < _FEW_ROWS or events < _FEW_EVENTS
 
 
-def _note(problem: Problem, walk: Walk) -> str:
+def _note(problem: Problem, differences: CumulativeDifferences) -> str:
     notes = []
     if Certain.of(problem).contradicted:
         notes.append("a prediction of 0 or 1 was wrong")
     if problem.is_soft:
         notes.append("soft labels: no test")
-    elif walk.sigma == 0:
+    elif differences.sigma == 0:
         notes.append("predictions of 0 and 1 alone: no test")
     return "; ".join(notes)
 
 
 def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[Any, Problem]]:
     """Yield the rows of each group as a problem of its own."""
-    if not isinstance(whole, Sample):
+    if not whole.is_exact:
         raise SketchError("by_group takes a dictionary of sketches, one per group")
     if groups is None:
         raise CalibrantError("is missing", argument="groups", hint="give one label per row")
-    parts = list(read_groups(groups, sample_weight, whole.n))
-    if len(parts) > _MOST_GROUPS:
+    names, code = read_labels(groups, "groups", sample_weight, whole.n)
+    if len(names) > _MOST_GROUPS:
         raise CalibrantError(
             "must hold at most {maximum} labels",
             argument="groups",
-            value=len(parts),
+            value=len(names),
             hint="join rare ones, or give a part of them at a time",
             maximum=_MOST_GROUPS,
         )
-    for group, rows in parts:
-        w = None if whole.w is None else whole.w[rows]
-        yield group, Sample(whole.y[rows], whole.p[rows], w, whole.lowest)
+    order = np.argsort(code, kind="stable")
+    ends = np.searchsorted(code[order], np.arange(1, len(names)))
+    for group, rows in zip(names, np.split(order, ends), strict=True):
+        yield group, whole.rows.take(rows)
 
 
 def _read_sketches(sketches: Any, *given: Any) -> Iterator[tuple[Any, Problem]]:

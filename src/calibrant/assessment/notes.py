@@ -7,8 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from calibrant.problem import Atoms, Problem
-from calibrant.sample import Sample
+from calibrant.problem import Pooled, Problem
 
 # Below these, intervals are wide and asymptotic laws are far off.
 _FEW_ROWS = 100
@@ -23,11 +22,11 @@ class Certain(NamedTuple):
     contradicted: int
 
     @classmethod
-    def of(cls, rows: Problem) -> Certain:
+    def of(cls, problem: Problem) -> Certain:
         """Count them; a sketch does not know: its outer cells hold nearly certain ones, too."""
         n = contradicted = 0
-        if isinstance(rows, Sample):
-            for p, y, _ in rows.blocks():
+        if problem.is_exact:
+            for p, y, _ in problem.rows.blocks():
                 (ends,) = np.nonzero((p == 0) | (p == 1))
                 n += len(ends)
                 contradicted += int(np.count_nonzero(y[ends] != p[ends]))
@@ -36,12 +35,12 @@ class Certain(NamedTuple):
 
 def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
     """Yield what is unusual about the rows, or about them pooled in a sketch."""
-    steps = problem.steps
+    pooled = problem.pooled
     if problem.n < _FEW_ROWS:
         yield f"There {'is' if problem.n == 1 else 'are'} only {_count(problem.n, 'row')}."
-    yield from _rarities(steps)
-    if len(steps.score) < _FEW_SCORES:
-        yield f"Scores take {_count(len(steps.score), 'distinct value')}."
+    yield from _rarities(pooled)
+    if len(pooled.score) < _FEW_SCORES:
+        yield f"Scores take {_count(len(pooled.score), 'distinct value')}."
     if certain.n:
         yield (
             f"{_count(certain.n, 'prediction')} of exactly 0 or 1, and "
@@ -58,12 +57,12 @@ def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
 
 def effective_rows(problem: Problem) -> float:
     """Return how many rows of equal weight these are worth: W^2 / sum w^2."""
-    return problem.weight**2 / float(problem.steps.weight_squared.sum())
+    return problem.weight**2 / float(problem.pooled.weight_squared.sum())
 
 
-def _rarities(steps: Atoms) -> Iterator[str]:
-    n = float(steps.rows.sum())
-    ones = n * float(steps.true.sum() / steps.weight.sum())
+def _rarities(pooled: Pooled) -> Iterator[str]:
+    n = float(pooled.rows.sum())
+    ones = n * float(pooled.true.sum() / pooled.weight.sum())
     for outcome, rows in ((1, ones), (0, n - ones)):
         if rows <= 0:
             yield f"Every outcome is {1 - outcome}."

@@ -1,6 +1,6 @@
-"""What an assessment says in words rests on: means, the line through the residuals, the walk.
+"""What the words of an assessment rest on: means, the line through residuals, cumulative sums.
 
-All of it comes from the steps of the cumulative walk, which rows and sketches both know.
+All of it comes from rows pooled by score, which rows and sketches both know.
 """
 
 from __future__ import annotations
@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.measures.walk import Walk
-from calibrant.problem import Atoms, Problem
+from calibrant.measures.cumulative_differences import CumulativeDifferences
+from calibrant.problem import Pooled, Problem
 from calibrant.results.values import Interval, Stretch
 
 
@@ -41,27 +41,27 @@ class Summary:
         """Summarise the rows of a problem."""
         from scipy.special import ndtri
 
-        z, steps = float(ndtri((1 + level) / 2)), problem.steps
+        z, pooled = float(ndtri((1 + level) / 2)), problem.pooled
         if problem.is_soft:
             z *= _soft_share(problem)
-        total = float(steps.weight.sum())
-        mean = float(steps.weight @ steps.score) / total
-        bias = float(steps.residual.sum()) / total
-        bias_error = residual_noise(steps, np.ones_like(steps.score)) / total
-        away = steps.score - mean
-        spread = float(steps.weight @ (away * away))
+        total = float(pooled.weight.sum())
+        mean = float(pooled.weight @ pooled.score) / total
+        bias = float(pooled.residual.sum()) / total
+        bias_error = residual_noise(pooled, np.ones_like(pooled.score)) / total
+        away = pooled.score - mean
+        spread = float(pooled.weight @ (away * away))
         with np.errstate(invalid="ignore", divide="ignore"):
-            tilt = np.divide(steps.residual @ away, spread)
-            tilt_error = np.divide(residual_noise(steps, away), spread)
+            tilt = np.divide(pooled.residual @ away, spread)
+            tilt_error = np.divide(residual_noise(pooled, away), spread)
         return cls(
-            prevalence=float(steps.true.sum()) / total,
+            prevalence=float(pooled.true.sum()) / total,
             mean_prediction=mean,
             bias=_around(bias, z * bias_error, level),
             slope=_around(1 + float(tilt), z * float(tilt_error), level),
         )
 
 
-def residual_noise(steps: Atoms, factor: FloatArray) -> float:
+def residual_noise(pooled: Pooled, factor: FloatArray) -> float:
     """Return the standard deviation of the sum of f w (y - p), f being a factor at each score.
 
     It is the root of the sum of (f w (y - p))^2, as if outcomes were 0 or 1. Exact for rows that
@@ -69,10 +69,10 @@ def residual_noise(steps: Atoms, factor: FloatArray) -> float:
     both outcomes. Where few outcomes of one kind were seen residuals may say too little: it is
     never less than under perfect calibration.
     """
-    p, true = steps.score, steps.true
-    mean_weight = steps.weight_squared / steps.weight
-    seen = mean_weight * (true * (1 - p) ** 2 + (steps.weight - true) * p * p)
-    calibrated = steps.weight_squared * p * (1 - p)
+    p, true = pooled.score, pooled.true
+    mean_weight = pooled.weight_squared / pooled.weight
+    seen = mean_weight * (true * (1 - p) ** 2 + (pooled.weight - true) * p * p)
+    calibrated = pooled.weight_squared * p * (1 - p)
     squares = factor * factor
     return float(np.sqrt(max(seen @ squares, calibrated @ squares)))
 
@@ -82,27 +82,27 @@ def _soft_share(problem: Problem) -> float:
 
     Where in the scores they have it is taken to be the same.
     """
-    steps = problem.steps
-    mean_weight = float(steps.weight_squared.sum()) / problem.weight
-    most = residual_noise(steps, np.ones_like(steps.score))
+    pooled = problem.pooled
+    mean_weight = float(pooled.weight_squared.sum()) / problem.weight
+    most = residual_noise(pooled, np.ones_like(pooled.score))
     return min(math.sqrt(problem.squared_error() * mean_weight) / most, 1.0) if most > 0 else 1.0
 
 
-def main_stretch(walk: Walk) -> Stretch:
-    """Return the scores between the lowest and the highest point of a walk.
+def main_stretch(differences: CumulativeDifferences) -> Stretch:
+    """Return the scores between the lowest and the highest cumulative difference.
 
     That is the stretch over which outcomes deviate most in total: its deviation is ECCE-R.
     """
-    deviation, fraction = walk.deviation, walk.fraction
+    deviation, fraction = differences.deviation, differences.fraction
     lowest, highest = int(deviation.argmin()), int(deviation.argmax())
     first, last = sorted((lowest, highest))
     if first == last:
-        score = float(walk.score[0])
+        score = float(differences.score[0])
         return Stretch(score, score, 0.0, 0.0)
     share = float(fraction[last] - fraction[first])
     return Stretch(
-        low=float(walk.score[first]),
-        high=float(walk.score[last - 1]),
+        low=float(differences.score[first]),
+        high=float(differences.score[last - 1]),
         share=share,
         gap=float(deviation[last] - deviation[first]) / share,
     )

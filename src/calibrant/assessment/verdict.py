@@ -22,8 +22,8 @@ __all__ = ["Verdict"]
 
 # What `smallest_detectable` and `n_needed` speak of is found with a chance of 0.8.
 _POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143
-# With fewer expected events a walk is no Brownian motion, and they are counted; with more of them
-# the count asks for no more than the limit law does.
+# With fewer expected events cumulative sums are no Brownian motion, and events are counted; with
+# more of them the count asks for no more than Brownian motion does.
 _FEW_EVENTS = 100
 # With fewer than 100 expected events, so many are rarer than any level demands.
 _MOST_EVENTS = 1000
@@ -122,9 +122,9 @@ class Findings:
 
     @cached_property
     def _reach(self) -> float:
-        """How many sigma the walk must drift to be found so often.
+        """How many sigma the drift must be to be found so often.
 
-        A walk that drifts m sigma has a range of about m + 1/m: its turns add to its end.
+        Brownian motion that drifts m sigma has a range of about m + 1/m.
         """
         far = float(brownian_range.ppf(self.level)) + _POWER_QUANTILE
         return (far + math.sqrt(max(far * far - 4, 0.0))) / 2

@@ -32,7 +32,7 @@ def bias_along(
     n_values: int = 25,
     level: float = 0.95,
     simultaneous: bool = False,
-    groups: Any = None,
+    clusters: Any = None,
     sample_weight: Any = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -61,9 +61,9 @@ def bias_along(
         How often intervals should hold.
     simultaneous
         Whether all should hold at once, or each by itself.
-    groups
-        A cluster label a row, as in :func:`calibrant.estimate`: rows of one cluster may depend on
-        each other.
+    clusters
+        One cluster label per row, as in :func:`calibrant.estimate`: rows of one cluster may depend
+        on each other.
     sample_weight, labels, pos_label
         As in :func:`calibrant.ece`. Weights must not depend on the outcome given the prediction.
     multiclass
@@ -113,24 +113,25 @@ def bias_along(
     """
     n_bins, n_values = checks.as_bins(n_bins), checks.as_count(n_values, "n_values")
     level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")
-    sample = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    if not isinstance(sample, Sample):
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    if not problem.is_exact:
         raise SketchError("bias_along needs rows: a sketch does not know their features")
+    sample = problem.rows
     known = _aligned(feature, sample, sample_weight)
     p, y, w = sample.columns()
     parts = parts_of(known, w, n_bins, n_values)
     sums = PartSums.gather(parts.code, p, y, w)
     tail = independent_tail(level, parts.n) if simultaneous else pointwise_tail(level)
-    clusters = None if groups is None else read_codes(groups, sample_weight, sample.n)
-    lower, upper = sums.limits(tail, clusters)
+    code = None if clusters is None else read_codes(clusters, sample_weight, sample.n)
+    lower, upper = sums.limits(tail, code)
     return BiasTable(
         known.name,
         known.kind,
         *(parts.label, parts.low, parts.high, parts.mean),
         *(np.bincount(parts.code), sums.weight, sums.pred, sums.true),
         gap=sums.true - sums.pred,
-        lower=lower - sums.pred,
-        upper=upper - sums.pred,
+        low=lower - sums.pred,
+        high=upper - sums.pred,
         level=level,
         simultaneous=simultaneous,
         has_missing=parts.has_missing,

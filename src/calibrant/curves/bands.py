@@ -105,23 +105,18 @@ def read_band(
     level: float,
     simultaneous: bool,
     rng: int | Generator,
-    groups: Any,
+    clusters: Any,
     sample_weight: Any,
     n_resamples: int = 1000,
 ) -> Band | None:
     """Parse a band, or None where none is asked for."""
     level, simultaneous = checks.as_level(level), checks.as_flag(simultaneous, "simultaneous")
     n_resamples = checks.as_resamples(n_resamples)
-    generator, clusters = read_generator(rng), None
-    if groups is not None:
-        if not problem.is_exact:
-            raise CalibrantError(
-                "needs rows: a sketch does not know which rows belong together", argument="groups"
-            )
-        clusters = Clusters.read(groups, sample_weight, problem.n, generator)
+    generator = read_generator(rng)
+    known = Clusters.read(clusters, sample_weight, problem, generator)
     if kind is None:
         return None
-    return Band(kind, level, simultaneous, n_resamples, generator, clusters)
+    return Band(kind, level, simultaneous, n_resamples, generator, known)
 
 
 def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> Limits:
@@ -129,7 +124,7 @@ def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> L
     binned = BinCells.of(problem, bins)
     if band.clusters is not None and binned.n_cells > _MOST_CLUSTER_CELLS:
         raise CalibrantError(
-            "must leave at most {maximum} bins with rows in them where {groups} is given",
+            "must leave at most {maximum} bins with rows in them where {clusters} is given",
             argument="n_bins",
             value=binned.n_bins,
             hint="use fewer bins",

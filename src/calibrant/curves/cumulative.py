@@ -8,8 +8,11 @@ from typing import Any, Literal
 import numpy as np
 
 from calibrant import checks
-from calibrant.measures.group_walk import GroupCells, group_alone, read_group
-from calibrant.measures.walk import Walk, calibration_walk
+from calibrant.measures.cumulative_differences import (
+    CumulativeDifferences,
+    cumulative_differences,
+)
+from calibrant.measures.group_differences import GroupCells, group_alone, read_group
 from calibrant.multiclass import one_problem
 from calibrant.results.curves import CumulativeCurve
 
@@ -60,7 +63,7 @@ def cumulative_curve(
     ([0.0, 0.25, 0.5, 1.0], [0.0, -0.125, -0.03125, 0.09375])
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return curve_of_walk(calibration_walk(problem))
+    return as_curve(cumulative_differences(problem))
 
 
 def subpopulation_curve(
@@ -115,15 +118,15 @@ def subpopulation_curve(
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     member = read_group(group, sample_weight, problem)
     if against == "calibration":
-        return curve_of_walk(calibration_walk(group_alone(problem, member)))
-    return curve_of_walk(GroupCells.around(problem, member).walk())
+        return as_curve(cumulative_differences(group_alone(problem, member)))
+    return as_curve(GroupCells.around(problem, member).differences())
 
 
-def curve_of_walk(walk: Walk) -> CumulativeCurve:
-    """Return a walk as a curve."""
+def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
+    """Return cumulative differences as a curve."""
     return CumulativeCurve(
-        fraction=walk.fraction,
-        score=np.concatenate((walk.score[:1], walk.score)),
-        deviation=walk.deviation,
-        sigma=walk.sigma,
+        fraction=differences.fraction,
+        score=np.concatenate((differences.score[:1], differences.score)),
+        deviation=differences.deviation,
+        sigma=differences.sigma,
     )

@@ -35,7 +35,7 @@ class ClusterSums:
         """Gather them in one pass."""
         n_bundles, start = int(clusters.bundle.max()) + 1, 0
         sums = np.zeros((2, n_bundles * n_cells))
-        for p, y, given in problem.blocks():
+        for p, y, given in problem.rows.blocks():
             rows = slice(start, start + len(p))
             start = rows.stop
             w = clusters.sign[rows] if given is None else given * clusters.sign[rows]

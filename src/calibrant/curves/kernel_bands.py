@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from calibrant.arrays import FloatArray
+from calibrant.binning import UniformBins
 from calibrant.curves.bands import Band, Limits
 from calibrant.curves.evidence import Evidence
 from calibrant.curves.tails import connected_tail
@@ -43,7 +45,11 @@ class Grid:
 
     def cell_of(self, p: FloatArray) -> Index:
         """Return the cell of each score."""
-        return np.minimum((self.unit(p) * self.n_cells).astype(np.intp), self.n_cells - 1)
+        return self._bins.index(self.unit(p))
+
+    @cached_property
+    def _bins(self) -> UniformBins:
+        return UniformBins.of(self.n_cells)
 
     def windows(self, curve: Curve, cells: Cells, kernel: Kernel) -> KernelWindows:
         """Return the kernel around each point of a curve where that is known."""
@@ -57,7 +63,7 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
     if band.clusters is not None and grid.n_cells > _MOST_CLUSTER_CELLS:
         least = _CELLS_PER_SCALE * axis.length / _MOST_CLUSTER_CELLS
         raise CalibrantError(
-            "must be at least {minimum:.2g} where {groups} is given",
+            "must be at least {minimum:.2g} where {clusters} is given",
             argument="bandwidth",
             value=curve.bandwidth,
             found="{given:.2g}",

@@ -80,10 +80,10 @@ class BinnedCurve:
 
 def isotonic_curve(problem: Problem, band: Band | None = None) -> Curve:
     """Return the isotonic regression of outcomes on scores, at each distinct score."""
-    atoms = problem.atoms
-    share, y = atoms.weight / problem.weight, isotonic_fit(atoms)
-    area = float(np.dot(share, np.abs(y - atoms.score)))
-    curve = _curve(atoms.score, y, share, area, "isotonic")
+    pooled = problem.rows.pooled
+    share, y = pooled.weight / problem.weight, isotonic_fit(pooled)
+    area = float(np.dot(share, np.abs(y - pooled.score)))
+    curve = _curve(pooled.score, y, share, area, "isotonic")
     return curve if band is None else _banded(curve, monotone_limits(problem, y, band), band)
 
 
@@ -91,8 +91,8 @@ def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
     lower, upper = limits
     return replace(
         curve,
-        lower=lower,
-        upper=upper,
+        low=lower,
+        high=upper,
         band=band.kind,
         level=band.level,
         simultaneous=band.simultaneous,

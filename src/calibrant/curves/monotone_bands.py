@@ -21,6 +21,7 @@ import numpy as np
 from scipy.optimize import isotonic_regression
 
 from calibrant.arrays import FloatArray
+from calibrant.binning import Bins
 from calibrant.curves.bands import Band, Limits
 from calibrant.curves.evidence import Evidence
 from calibrant.curves.proportions import lower_limit, upper_limit
@@ -29,8 +30,7 @@ from calibrant.curves.windows import Spans
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.roots import quantile
-from calibrant.measures.cumulative import step_finder
-from calibrant.problem import Atoms, CellOf, Index, Problem
+from calibrant.problem import CellOf, Index, Pooled, Problem
 
 _MOST_CELLS = 512
 # Spans of one length start this many times within it.
@@ -71,7 +71,7 @@ class Family:
 
 def monotone_limits(problem: Problem, share: FloatArray, band: Band) -> Limits:
     """Return the limits of the chance of an event at each distinct score."""
-    first = _first_atoms(problem.atoms)
+    first = _first_scores(problem.rows.pooled)
     if band.kind == "consistency":
         return _consistency(problem, first, band)
     lower, upper = _confidence(problem, first, band)
@@ -79,16 +79,16 @@ def monotone_limits(problem: Problem, share: FloatArray, band: Band) -> Limits:
     return np.minimum(lower, share), np.maximum(upper, share)
 
 
-def _first_atoms(atoms: Atoms) -> Index:
-    """Return the first atom of each cell: few rows a cell at both ends, more in between.
+def _first_scores(pooled: Pooled) -> Index:
+    """Return the first score of each cell: few rows per cell at both ends, more in between.
 
     So fine is the fit itself, which elsewhere pools more rows than a cell holds.
     """
-    if len(atoms.score) <= _MOST_CELLS:
-        return np.arange(len(atoms.score))
-    passed = np.cumsum(atoms.rows)
+    if len(pooled.score) <= _MOST_CELLS:
+        return np.arange(len(pooled.score))
+    passed = np.cumsum(pooled.rows)
     wanted = passed[-1] * np.sin(np.pi / 2 * np.arange(1, _MOST_CELLS) / _MOST_CELLS) ** 2
-    # A cell starts after the atom that brings the rows to what is wanted.
+    # A cell starts after the score that brings the rows to what is wanted.
     cuts = np.searchsorted(passed, wanted) + 1
     return np.unique(np.concatenate(([0], cuts[cuts < len(passed)]))).astype(np.intp)
 
@@ -96,7 +96,7 @@ def _first_atoms(atoms: Atoms) -> Index:
 def _gathered(
     problem: Problem, first: Index, clusters: Clusters | None = None
 ) -> tuple[Cells, CellOf]:
-    cell_of = step_finder(problem.atoms.score[first])
+    cell_of = Bins.starting_at(problem.rows.pooled.score[first]).index
     return Cells.gather(problem, cell_of, len(first), clusters), cell_of
 
 
@@ -120,12 +120,12 @@ def _confidence(problem: Problem, first: Index, band: Band) -> Limits:
     np.maximum.at(lower, below.spans.end - 1, bounds(below, lower_limit))
     if band.simultaneous:
         upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(lower)
-    return _at_atoms(lower, upper, first, len(problem.atoms.score))
+    return _at_scores(lower, upper, first, len(problem.rows.pooled.score))
 
 
-def _at_atoms(lower: FloatArray, upper: FloatArray, first: Index, n_atoms: int) -> Limits:
-    """Return limits at atoms: spans bound only those that lie before or after all of them."""
-    size = np.diff(np.append(first, n_atoms))
+def _at_scores(lower: FloatArray, upper: FloatArray, first: Index, n_scores: int) -> Limits:
+    """Return limits at scores: spans bound only those that lie before or after all of them."""
+    size = np.diff(np.append(first, n_scores))
     at_lower = np.repeat(np.append(0.0, lower[:-1]), size)
     at_upper = np.repeat(np.append(upper[1:], 1.0), size)
     last = first + size - 1
@@ -149,7 +149,7 @@ def _consistency(problem: Problem, first: Index, band: Band) -> Limits:
     below, above = np.maximum(centre - low, 0.0), np.maximum(high - centre, 0.0)
     if band.simultaneous:
         below, above = _stretched(curves - centre, below, above, band.level)
-    p = problem.atoms.score
+    p = problem.rows.pooled.score
     lower, upper = np.interp(p, centre, centre - below), np.interp(p, centre, centre + above)
     return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
 

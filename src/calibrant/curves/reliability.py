@@ -40,7 +40,7 @@ def reliability_curve(
     simultaneous: bool = False,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
-    groups: Any = None,
+    clusters: Any = None,
     bandwidth: float | None = None,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
@@ -74,9 +74,9 @@ def reliability_curve(
         The number of resamples, at least 39, and a seed or a generator for them. Only the
         consistency band of "isotonic" is drawn, and clusters beyond a thousand bundled at random;
         all else is a formula. A level needs 2 / (1 - level) - 1 resamples for its quantiles.
-    groups
-        A cluster label a row, as in :func:`calibrant.estimate`: rows of one cluster may depend on
-        each other.
+    clusters
+        One cluster label per row, as in :func:`calibrant.estimate`: rows of one cluster may depend
+        on each other.
     bandwidth
         For "smooth" and "density": a number, instead of smECE or Silverman's rule.
     n_bins, strategy
@@ -90,7 +90,7 @@ def reliability_curve(
     Returns
     -------
     Curve
-        x, y, density, lower and upper; y, lower and upper are nan where there are next to no
+        x, y, density, low and high; y, low and high are nan where there are next to no
         scores.
 
     Notes
@@ -103,7 +103,7 @@ def reliability_curve(
     bin and the kernel elsewhere. It is worth n = (sum k w)^2 / sum (k w)^2 rows, and its limits are
     those of Clopper and Pearson for m n events in n rows,
 
-        lower = B(a; m n, n - m n + 1),   upper = B(1 - a; m n + 1, n - m n),
+        low = B(a; m n, n - m n + 1),   high = B(1 - a; m n + 1, n - m n),
 
     B being the beta quantile. They keep apart where only one outcome was seen. a is (1 - level)/2
     at single points, Šidák's for all bins together, and Rice's formula for a whole smooth curve.
@@ -143,7 +143,7 @@ def reliability_curve(
     No event in five rows leaves a chance of up to 1 - 0.025^(1/5):
 
     >>> curve = reliability_curve([0] * 5, [0.1, 0.1, 0.2, 0.2, 0.3], method="binned", n_bins=1)
-    >>> float(curve.lower[0]), round(float(curve.upper[0]), 4)
+    >>> float(curve.low[0]), round(float(curve.high[0]), 4)
     (0.0, 0.5218)
     """
     checks.check_choice(method, "method", ("smooth", "density", "binned", "isotonic"))
@@ -165,7 +165,7 @@ def reliability_curve(
         "isotonic": isotonic_curve,
     }
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, rng, groups, sample_weight, n_resamples)
+    asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight, n_resamples)
     return makers[method](problem, asked)
 
 
@@ -177,7 +177,7 @@ def local_calibration_error(
     level: float = 0.95,
     simultaneous: bool = False,
     rng: int | Generator = 0,
-    groups: Any = None,
+    clusters: Any = None,
     bandwidth: Bandwidth = "silverman",
     kernel: Literal["gaussian", "triweight"] = "gaussian",
     sample_weight: Any = None,
@@ -191,7 +191,7 @@ def local_calibration_error(
     ----------
     y_true, y_prob, bandwidth, kernel, sample_weight, labels, pos_label
         As in :func:`calibrant.density_ece`.
-    band, level, simultaneous, rng, groups
+    band, level, simultaneous, rng, clusters
         As in :func:`calibrant.reliability_curve`.
     multiclass
         "confidence" or a class label; a curve is about one binary problem.
@@ -223,7 +223,7 @@ def local_calibration_error(
     if band is not None:
         checks.check_choice(band, "band", ("confidence", "consistency"))
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, rng, groups, sample_weight)
+    asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight)
     curve = DensityCurve(DensityError(bandwidth, KERNELS[kernel]))(problem, asked)
-    y, lower, upper = (v - curve.x for v in (curve.y, curve.lower, curve.upper))
-    return replace(curve, y=y, lower=lower, upper=upper, method="local")
+    y, lower, upper = (v - curve.x for v in (curve.y, curve.low, curve.high))
+    return replace(curve, y=y, low=lower, high=upper, method="local")

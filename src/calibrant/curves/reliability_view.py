@@ -63,11 +63,8 @@ class Window:
 
 def score_range(problem: Problem) -> FloatArray:
     """Return the lowest and the highest score; of a sketch those of its outermost cells."""
-    if not problem.is_exact:
-        return problem.steps.score[[0, -1]]
-    ends = [(p.min(), p.max()) for p, _, _ in problem.blocks()]
-    low, high = zip(*ends, strict=True)
-    return np.array([min(low), max(high)])
+    scores = problem.scores if problem.is_exact else problem.pooled.score
+    return scores[[0, -1]]
 
 
 def near_scores(curve: Curve, scores: FloatArray | None) -> Mask:
@@ -87,7 +84,7 @@ def _extent(curve: Curve, scores: FloatArray | None) -> FloatArray:
     first = np.searchsorted(curve.x, np.nanmin(scores), side="right") - 1
     last = np.searchsorted(curve.x, np.nanmax(scores), side="left")
     dense[: max(first, 0)] = dense[last + 1 :] = False
-    heights: tuple[FloatArray, ...] = (curve.y, curve.lower, curve.upper)
+    heights: tuple[FloatArray, ...] = (curve.y, curve.low, curve.high)
     if curve.method == "isotonic":
         # At its ends, beyond which there are no rows, its band is as wide as can be.
         heights = (curve.y,)

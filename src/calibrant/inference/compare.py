@@ -38,7 +38,7 @@ def compare(
     level: float = 0.95,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
-    groups: Any = None,
+    clusters: Any = None,
     sample_weight: Any = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -66,8 +66,8 @@ def compare(
         one pair at level 0.95.
     rng
         A seed or a generator; the same seed gives the same comparison.
-    groups
-        A cluster label a row, as in :func:`calibrant.estimate`.
+    clusters
+        One cluster label per row, as in :func:`calibrant.estimate`.
     sample_weight, labels, pos_label
         As in :func:`calibrant.ece`. Weights must not depend on the outcome given the scores.
     multiclass
@@ -125,7 +125,7 @@ def compare(
     minimum = checks.MIN_RESAMPLES if is_score else checks.min_resamples(level, n_pairs)
     why = f" for {n_pairs} pair{'s' * (n_pairs > 1)} at level {level:g}"
     n_resamples = checks.as_resamples(n_resamples, minimum, "" if is_score else why)
-    inputs = Inputs(y_true, models, sample_weight, multiclass, labels, pos_label, groups)
+    inputs = Inputs(y_true, models, sample_weight, multiclass, labels, pos_label, clusters)
     asked = Asked(info, options, level, n_resamples, rng)
     compared = (
         _by_error(asked, inputs) if info.losses is None else _by_score(asked, info.losses, inputs)
@@ -168,15 +168,16 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
     check_rows(n)
     estimates, views = [], []
     rng = read_generator(asked.rng)
-    together = _clusters(inputs, n, rng) or Clusters.single_rows(n, rng)
+    labels, weight = inputs.clusters, inputs.sample_weight
+    together = Clusters.read(labels, weight, problems[0], rng) or Clusters.single_rows(n, rng)
     for problem in problems:
         # A seed starts anew for each, so that each is what `estimate` gives.
         own = read_generator(asked.rng)
-        clusters = _clusters(inputs, n, own)
+        clusters = Clusters.read(labels, weight, problem, own)
         question = Question(asked.level, asked.n_resamples, own, clusters)
         estimates.append(estimated(asked.measure.name, error, problem, question))
         views.append(View.of(error, problem, estimates[-1].value, together))
-    clustered = inputs.groups is not None
+    clustered = inputs.clusters is not None
     needed = checks.min_resamples(asked.level, math.comb(len(views), 2))
     models = drawn_together(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
     differences = [
@@ -195,8 +196,8 @@ def _by_score(asked: Asked, row_losses: RowLosses, inputs: Inputs) -> Compared:
     n = len(losses[0].w)
     check_rows(n)
     cluster = None
-    if inputs.groups is not None:
-        cluster = read_codes(inputs.groups, inputs.sample_weight, n)
+    if inputs.clusters is not None:
+        cluster = read_codes(inputs.clusters, inputs.sample_weight, n)
     means = [MeanLoss.of(one, cluster) for one in losses]
     estimates = [one.estimate(asked.measure.name, asked.level, n) for one in means]
     differences = [
@@ -240,13 +241,7 @@ def _ranked(
     return tuple(models)
 
 
-def _clusters(inputs: Inputs, n: int, rng: Generator) -> Clusters | None:
-    if inputs.groups is None:
-        return None
-    return Clusters.read(inputs.groups, inputs.sample_weight, n, rng)
-
-
 def _are_alike(one: Problem, other: Problem) -> bool:
     """Tell whether two models make the same predictions, with the same outcomes."""
-    pairs = zip(one.columns(), other.columns(), strict=True)
+    pairs = zip(one.rows.columns(), other.rows.columns(), strict=True)
     return all(np.array_equal(first, second) for first, second in pairs)

@@ -24,8 +24,8 @@ class Inputs:
         As in :func:`calibrant.ece`.
     models
         Predictions by the name of their model.
-    groups
-        A cluster label a row, or None.
+    clusters
+        One cluster label per row, or None.
     """
 
     y_true: Any
@@ -34,7 +34,7 @@ class Inputs:
     multiclass: Any
     labels: Sequence[Any] | None
     pos_label: Any
-    groups: Any
+    clusters: Any
 
     def read(self, reader: Callable[..., T]) -> list[T]:
         """Read each model, telling in errors which one it is."""

@@ -1,9 +1,9 @@
-"""Tests of calibration without bins: does the cumulative walk stray further than noise would.
+"""Tests of calibration without bins, by the maximum excursion of cumulative differences.
 
 The statistics are those of :func:`calibrant.ecce_r` ("range") and :func:`calibrant.ecce_mad`
-("max"). Under the null hypothesis the walk of many rows is like Brownian motion, which gives the
-asymptotic P-values; simulated walks give P-values for any number of rows. Either way the weights
-are taken as given: they may depend on the scores, but not on the outcomes beyond them.
+("max"). Under the null hypothesis the cumulative differences of many rows are like Brownian motion,
+which gives the asymptotic P-values; simulation gives P-values for any number of rows. Either way
+the weights are taken as given: they may depend on the scores, but not on the outcomes beyond them.
 """
 
 from __future__ import annotations
@@ -19,12 +19,17 @@ from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import (
     CalibratedOutcomes,
     Null,
-    dealt_out,
+    permuted_within,
     rank_p_value,
     simulate,
 )
-from calibrant.measures.group_walk import GroupCells, group_alone, read_group
-from calibrant.measures.walk import Statistic, Walk, decisive_walk, known_sigma
+from calibrant.measures.cumulative_differences import (
+    CumulativeDifferences,
+    Statistic,
+    cumulative_differences,
+    known_sigma,
+)
+from calibrant.measures.group_differences import GroupCells, group_alone, read_group
 from calibrant.multiclass import one_problem
 from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
@@ -32,30 +37,32 @@ from calibrant.results.p_values import TestResult
 __all__ = ["cumulative_test", "subpopulation_test"]
 
 _LAWS = {Statistic.MAX: brownian_max, Statistic.RANGE: brownian_range}
-# Beyond about 38 sigma the chance is smaller than any double, but it is not 0.
+# Beyond about 38 sigma the probability is smaller than any double, but it is not 0.
 _SMALLEST = sys.float_info.min
 
 
 @dataclass(frozen=True)
-class WalkTest:
-    """How a walk is judged: which statistic, and where its P-value comes from.
+class ExcursionTest:
+    """A test of cumulative differences: which statistic, and where its P-value comes from.
 
-    `n_walks` simulated walks give the P-value, or the limit law where there are none.
+    `n_resamples` simulated samples give the P-value, or Brownian motion where there are none.
     """
 
     statistic: Statistic
-    n_walks: int
+    n_resamples: int
     rng: Generator
 
-    def __call__(self, walk: Walk, null: Callable[[], Null], n: int, about: str) -> TestResult:
-        """Judge a walk over n rows; the null hypothesis is asked for only if it is simulated."""
-        observed = walk.reach(self.statistic)
-        if walk.sigma == 0 and observed > 0:
-            raise _contradiction(walk, about)
-        sigma = known_sigma(walk, f"a test of {about}")
-        if self.n_walks:
-            high, low = simulate(null(), self.n_walks, self.rng)
-            simulated = self.statistic.of(high, low) / walk.total
+    def __call__(
+        self, differences: CumulativeDifferences, null: Callable[[], Null], n: int, about: str
+    ) -> TestResult:
+        """Test differences over n rows; the null hypothesis is made only if it is simulated."""
+        observed = differences.excursion(self.statistic)
+        if differences.sigma == 0 and observed > 0:
+            raise _contradiction(differences, about)
+        sigma = known_sigma(differences, f"a test of {about}")
+        if self.n_resamples:
+            high, low = simulate(null(), self.n_resamples, self.rng)
+            simulated = self.statistic.of(high, low) / differences.total
             p_value = rank_p_value(simulated, observed, sigma)
         else:
             p_value = max(float(_LAWS[self.statistic].sf(observed / sigma)), _SMALLEST)
@@ -66,8 +73,8 @@ class WalkTest:
             sigma=sigma,
             n=n,
             test=f"{about}, {self.statistic.value}",
-            method="monte_carlo" if self.n_walks else "asymptotic",
-            n_resamples=self.n_walks,
+            method="monte_carlo" if self.n_resamples else "asymptotic",
+            n_resamples=self.n_resamples,
         )
 
 
@@ -84,7 +91,7 @@ def cumulative_test(
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> TestResult:
-    """Test perfect calibration by the cumulative walk, without bins.
+    """Test perfect calibration by cumulative differences, without bins.
 
     The null hypothesis is that every y_i is 1 with probability p_i, independently.
 
@@ -95,10 +102,10 @@ def cumulative_test(
     statistic
         "range", :func:`calibrant.ecce_r`, or "max", :func:`calibrant.ecce_mad`.
     method
-        "asymptotic": the law of Brownian motion at statistic / sigma. "monte_carlo": the rank
-        among simulated samples, (1 + number at least as large) / (1 + n_resamples).
+        "asymptotic": the distribution of Brownian motion at statistic / sigma. "monte_carlo": the
+        rank among simulated samples, (1 + number at least as large) / (1 + n_resamples).
     n_resamples
-        How many samples "monte_carlo" draws, at least 39: no P-value is below
+        The number of samples that "monte_carlo" simulates, at least 39: no P-value is below
         1 / (n_resamples + 1).
     rng
         A seed or a generator for them; the same seed gives the same P-value.
@@ -115,13 +122,14 @@ def cumulative_test(
 
     Notes
     -----
-    Weights must not depend on the outcome given the score: they may be counts, or shares of a
-    population, but weights chosen by outcome, such as class weights or inverse probabilities of
+    Weights must not depend on the outcome given the score: they may be counts, or fractions of
+    a population, but weights chosen by outcome, such as class weights or inverse probabilities of
     having been kept that differ between outcomes, make any P-value meaningless.
 
     A Monte-Carlo P-value is then valid for every n, with ties too: it rejects at most as often as
     it says. Asymptotic ones want many rows, and nearly distinct scores: with heavily tied
-    scores the walk has few steps and strays less than Brownian motion, so they are conservative.
+    scores there are few increments, excursions are smaller than those of Brownian motion, and
+    P-values are conservative.
     For calibrated scores in tenths at n = 10 000, a nominal 5% is really about 2% for "range" and
     3% for "max".
 
@@ -149,10 +157,10 @@ def cumulative_test(
     >>> cumulative_test([0, 1, 1, 1], [0.5, 0.5, 0.5, 1.0], method="monte_carlo").p_value
     1.0
     """
-    judge = _read_test(statistic, method, n_resamples, rng)
+    test = _read_test(statistic, method, n_resamples, rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    walk = decisive_walk(problem)
-    return judge(walk, lambda: CalibratedOutcomes.of(problem), problem.n, "calibration")
+    differences = cumulative_differences(problem, only_extremes=True)
+    return test(differences, lambda: CalibratedOutcomes.of(problem), problem.n, "calibration")
 
 
 def subpopulation_test(
@@ -203,11 +211,12 @@ def subpopulation_test(
     -----
     At each distinct score of the group, the residuals y - p of its rows are compared with those of
     all rows of the population, the group's included, that are nearer to this score than to any
-    other of the group's (at equal distance, the lower). Where there are no others, the step is 0.
+    other of the group's (at equal distance, the lower). Where there are no others, the increment
+    is 0.
 
-    sigma is the exact standard deviation of the walk's end when residuals are dealt out again
-    within these cells, which "monte_carlo" does: it allows for the group's being part of the
-    population. Where each cell holds a single score, that is dealing out outcomes, and Monte-Carlo
+    sigma is the exact standard deviation of the last cumulative difference when residuals are
+    permuted within these cells, which "monte_carlo" does: it allows for the group's being part of
+    the population. Where each cell holds a single score, outcomes are permuted, and Monte-Carlo
     P-values are valid for every n. Elsewhere they are approximate: residuals should hardly depend
     on the score within a cell, as in narrow cells, or with calibrated predictions in wide ones. For
     a group of calibrated scores in tenths, the others' being continuous, a nominal 5% was 4 to 8%
@@ -232,7 +241,7 @@ def subpopulation_test(
     >>> subpopulation_test(y_true, y_prob, group=group).p_value < 1e-4
     True
     """
-    judge = _read_test(statistic, method, n_resamples, rng)
+    test = _read_test(statistic, method, n_resamples, rng)
     checks.check_choice(against, "against", ("population", "calibration"))
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     member = read_group(group, sample_weight, problem)
@@ -240,7 +249,8 @@ def subpopulation_test(
     if against == "calibration":
         alone = group_alone(problem, member)
         about = "group against calibration"
-        return judge(decisive_walk(alone), lambda: CalibratedOutcomes.of(alone), n, about)
+        differences = cumulative_differences(alone, only_extremes=True)
+        return test(differences, lambda: CalibratedOutcomes.of(alone), n, about)
     cells = GroupCells.around(problem, member)
     if not cells.is_telling:
         raise CalibrantError(
@@ -248,11 +258,11 @@ def subpopulation_test(
             "of others and outcomes of either kind",
             argument="group",
         )
-    return judge(cells.walk(), lambda: dealt_out(cells), n, "group against population")
+    return test(cells.differences(), lambda: permuted_within(cells), n, "group against population")
 
 
-def _contradiction(walk: Walk, about: str) -> CalibrantError:
-    certain = walk.score[walk.step != 0][0]
+def _contradiction(differences: CumulativeDifferences, about: str) -> CalibrantError:
+    certain = differences.score[differences.increment != 0][0]
     return CalibrantError(
         "{about} is refuted without a test: all predictions are 0 or 1, which leaves no noise, and "
         "one of {certain:g} has the outcome {outcome:g}",
@@ -262,9 +272,11 @@ def _contradiction(walk: Walk, about: str) -> CalibrantError:
     )
 
 
-def _read_test(statistic: str, method: str, n_resamples: int, rng: int | Generator) -> WalkTest:
+def _read_test(
+    statistic: str, method: str, n_resamples: int, rng: int | Generator
+) -> ExcursionTest:
     checks.check_choice(statistic, "statistic", ("range", "max"))
     checks.check_choice(method, "method", ("asymptotic", "monte_carlo"))
     n_resamples = checks.as_resamples(n_resamples)
-    n_walks = n_resamples if method == "monte_carlo" else 0
-    return WalkTest(Statistic(statistic), n_walks, read_generator(rng))
+    n_simulated = n_resamples if method == "monte_carlo" else 0
+    return ExcursionTest(Statistic(statistic), n_simulated, read_generator(rng))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from typing import Any, Literal
 
 from calibrant import checks
-from calibrant.errors import CalibrantError
 from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.measured import Question, check_has_interval
@@ -27,7 +26,7 @@ def estimate(
     method: Literal["uniform"] = "uniform",
     n_resamples: int = 1000,
     rng: int | Generator = 0,
-    groups: Any = None,
+    clusters: Any = None,
     sample_weight: Any = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -59,9 +58,9 @@ def estimate(
         at least 300, do as well.
     rng
         A seed or a generator; the same seed gives the same interval.
-    groups
-        A cluster label a row, such as a patient or a day: rows of one cluster may depend on each
-        other, clusters must not. A few tens of clusters are wanted.
+    clusters
+        One cluster label per row, such as a patient or a day: rows of one cluster may depend on
+        each other, clusters must not. A few tens of clusters are wanted.
     sample_weight, labels, pos_label
         As in :func:`calibrant.ece`. Weights must not depend on the outcome given the score.
     multiclass
@@ -122,8 +121,8 @@ def estimate(
     n_resamples = checks.as_resamples(n_resamples)
     generator = read_generator(rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    clusters = _read_clusters(groups, sample_weight, problem, generator)
-    question = Question(level, n_resamples, generator, clusters)
+    known = Clusters.read(clusters, sample_weight, problem, generator)
+    question = Question(level, n_resamples, generator, known)
     return estimated(info.name, error, problem, question)
 
 
@@ -142,15 +141,3 @@ def estimated(name: str, error: Measure, problem: Problem, question: Question) -
         measure=name,
         method="uniform",
     )
-
-
-def _read_clusters(
-    groups: Any, sample_weight: Any, problem: Problem, rng: Generator
-) -> Clusters | None:
-    if groups is None:
-        return None
-    if not problem.is_exact:
-        raise CalibrantError(
-            "needs rows: a sketch does not know which rows belong together", argument="groups"
-        )
-    return Clusters.read(groups, sample_weight, problem.n, rng)

@@ -17,7 +17,7 @@ import numpy as np
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.multiclass import one_problem
-from calibrant.problem import Atoms, Problem
+from calibrant.problem import Pooled, Problem
 from calibrant.results.p_values import SlopeTestResult, TestResult
 
 __all__ = ["calibration_slope_test", "spiegelhalter_test"]
@@ -82,11 +82,11 @@ def spiegelhalter_test(
     TestResult(Brier score above expected: 0.064 = 0.6228 sigma, p = 0.533, n = 5, asymptotic)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
-    steps = problem.steps
-    lean = 1 - 2 * steps.score
-    noise = steps.weight_squared * lean**2 * steps.score * (1 - steps.score)
-    total = steps.weight.sum()
-    excess, sigma = float(steps.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
+    pooled = problem.pooled
+    lean = 1 - 2 * pooled.score
+    noise = pooled.weight_squared * lean**2 * pooled.score * (1 - pooled.score)
+    total = pooled.weight.sum()
+    excess, sigma = float(pooled.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
     if sigma == 0:
         raise CalibrantError(
             "must hold a prediction other than 0, 1/2 and 1 for Spiegelhalter's z: there is no "
@@ -165,10 +165,10 @@ def calibration_slope_test(
     SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.149, n = 731)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
-    atoms = problem.atoms
-    origin, x = _logits(atoms)
-    statistic = _score_statistic(x, atoms)
-    fit = _Recalibration.of(origin, x, atoms)
+    pooled = problem.rows.pooled
+    origin, x = _logits(pooled)
+    statistic = _score_statistic(x, pooled)
+    fit = _Recalibration.of(origin, x, pooled)
     return SlopeTestResult(
         intercept=fit.intercept,
         slope=fit.slope,
@@ -191,21 +191,21 @@ class _Recalibration:
     slope_error: float = math.nan
 
     @classmethod
-    def of(cls, origin: float, x: FloatArray, atoms: Atoms) -> _Recalibration:
+    def of(cls, origin: float, x: FloatArray, pooled: Pooled) -> _Recalibration:
         """Fit outcomes to logits origin + x."""
-        if not _outcomes_overlap(atoms):
+        if not _outcomes_overlap(pooled):
             return cls()
         # Fitted in standard units of x, where the two coefficients hardly depend on each other.
-        u, centre, scale = _standard_units(x, atoms.weight)
+        u, centre, scale = _standard_units(x, pooled.weight)
         centre += origin
         try:
-            fitted, information = _fit(u, atoms, np.array([centre, scale]))
+            fitted, information = _fit(u, pooled, np.array([centre, scale]))
             inverse = np.linalg.inv(information)
         except np.linalg.LinAlgError:
             return cls()
         m = _probability(u, fitted)
         back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]]) @ inverse
-        noise = _moments(u, atoms.weight_squared * m * (1 - m))
+        noise = _moments(u, pooled.weight_squared * m * (1 - m))
         errors = np.sqrt(np.diag(back @ noise @ back.T))
         slope = float(fitted[1]) / scale
         return cls(float(fitted[0]) - slope * centre, slope, float(errors[0]), float(errors[1]))
@@ -221,12 +221,12 @@ def _hard(problem: Problem) -> Problem:
     return problem
 
 
-def _logits(atoms: Atoms) -> tuple[float, FloatArray]:
+def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
     """Return the logit of one prediction, and how far those of all of them are from it."""
-    ends = (atoms.score == 0) | (atoms.score == 1)
+    ends = (pooled.score == 0) | (pooled.score == 1)
     if ends.any():
-        value = atoms.score[ends][0]
-        rows = int(atoms.rows[ends].sum())
+        value = pooled.score[ends][0]
+        rows = int(pooled.rows[ends].sum())
         raise CalibrantError(
             "must lie strictly between 0 and 1 for the calibration slope, as logits must be finite",
             argument="y_prob",
@@ -234,30 +234,30 @@ def _logits(atoms: Atoms) -> tuple[float, FloatArray]:
             count=rows,
             hint="use the cumulative test, or change these predictions",
         )
-    if len(atoms.score) == 1:
+    if len(pooled.score) == 1:
         raise CalibrantError(
             "must have two different values for the calibration slope",
             argument="y_prob",
-            value=atoms.score[0],
+            value=pooled.score[0],
             found="{value} in every row",
         )
-    x = np.log(atoms.score) - np.log1p(-atoms.score)
+    x = np.log(pooled.score) - np.log1p(-pooled.score)
     middle = len(x) // 2
-    near = atoms.score[middle]
-    low, high = np.minimum(atoms.score, near), np.maximum(atoms.score, near)
+    near = pooled.score[middle]
+    low, high = np.minimum(pooled.score, near), np.maximum(pooled.score, near)
     # Logits of neighbouring predictions differ by less than logarithms are rounded by, so they are
     # compared by their odds ratio; far from each other it may overflow.
     with np.errstate(over="ignore"):
         excess = (high - low) / low / (1 - high)
-    apart = np.copysign(np.log1p(excess), atoms.score - near)
+    apart = np.copysign(np.log1p(excess), pooled.score - near)
     return float(x[middle]), np.where(excess < 1, apart, x - x[middle])
 
 
-def _score_statistic(x: FloatArray, atoms: Atoms) -> float:
+def _score_statistic(x: FloatArray, pooled: Pooled) -> float:
     """Return U' V^-1 U, in units of x where V is a multiple of the identity."""
-    noise = atoms.weight_squared * atoms.score * (1 - atoms.score)
+    noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
     u, _, _ = _standard_units(x, noise)
-    return float((atoms.residual.sum() ** 2 + (atoms.residual @ u) ** 2) / noise.sum())
+    return float((pooled.residual.sum() ** 2 + (pooled.residual @ u) ** 2) / noise.sum())
 
 
 def _standard_units(x: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
@@ -267,29 +267,29 @@ def _standard_units(x: FloatArray, weight: FloatArray) -> tuple[FloatArray, floa
     return (x - centre) / scale, centre, scale
 
 
-def _outcomes_overlap(atoms: Atoms) -> bool:
+def _outcomes_overlap(pooled: Pooled) -> bool:
     """Whether each outcome has a prediction below one of the other, as a finite fit needs."""
-    ones, zeros = atoms.score[atoms.true > 0], atoms.score[atoms.true < atoms.weight]
+    ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
     if not len(ones) or not len(zeros):
         return False
     return bool(ones[0] < zeros[-1] and zeros[0] < ones[-1])
 
 
-def _fit(x: FloatArray, atoms: Atoms, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _fit(x: FloatArray, pooled: Pooled, start: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Maximise the likelihood of a + b x by Newton's method; return (a, b) and the information."""
     coefficients = start
-    likelihood = _log_likelihood(x, atoms, coefficients)
+    likelihood = _log_likelihood(x, pooled, coefficients)
     for _ in range(_MAX_NEWTON_STEPS):
         fitted = _probability(x, coefficients)
-        excess = atoms.true - atoms.weight * fitted
-        information = _moments(x, atoms.weight * fitted * (1 - fitted))
+        excess = pooled.true - pooled.weight * fitted
+        information = _moments(x, pooled.weight * fitted * (1 - fitted))
         step = np.linalg.solve(information, [excess.sum(), excess @ x])
         if np.abs(step).max() < _SMALL_STEP:
             return coefficients + step, information
         # The likelihood is concave, so some fraction of the step improves it, up to rounding.
         least = likelihood - _ROUNDING * abs(likelihood)
         for _ in range(_MAX_HALVINGS):
-            reached = _log_likelihood(x, atoms, coefficients + step)
+            reached = _log_likelihood(x, pooled, coefficients + step)
             if reached >= least:
                 break
             step = step / 2
@@ -297,9 +297,9 @@ def _fit(x: FloatArray, atoms: Atoms, start: FloatArray) -> tuple[FloatArray, Fl
     raise np.linalg.LinAlgError("the likelihood has no maximum within reach")
 
 
-def _log_likelihood(x: FloatArray, atoms: Atoms, coefficients: FloatArray) -> float:
+def _log_likelihood(x: FloatArray, pooled: Pooled, coefficients: FloatArray) -> float:
     logit = coefficients[0] + coefficients[1] * x
-    return float(atoms.true @ logit - atoms.weight @ np.logaddexp(0, logit))
+    return float(pooled.true @ logit - pooled.weight @ np.logaddexp(0, logit))
 
 
 def _probability(x: FloatArray, coefficients: FloatArray) -> FloatArray:

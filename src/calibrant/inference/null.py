@@ -1,14 +1,14 @@
-"""Walks simulated under a null hypothesis, and the P-values that they give.
+"""Cumulative differences simulated under a null hypothesis, and the P-values that they give.
 
-A null hypothesis here says how the steps of a walk come about by chance. Walks are drawn in
-batches that fit in cache, cut into blocks where a single one is too long; only the highest and
-lowest point of each is kept. Beside what describes the null hypothesis itself, memory is a few
-megabytes for any number of rows and of walks.
+A null hypothesis here says how increments are distributed. Resamples are drawn in batches that fit
+in cache, cut into blocks where a single one is too long; only the highest and lowest value of each
+is kept. Beside what describes the null hypothesis itself, memory is a few megabytes for any number
+of rows and of resamples.
 
-The rank P-value (1 + how many simulated statistics reach the observed one) / (1 + their number) is
-never 0: the observed walk counts as one of the draws. It is valid at every sample size where walks
-are drawn just as the null hypothesis has it: calibrated outcomes, and outcomes dealt out among rows
-of equal score, given weights that do not depend on the outcomes. Residuals dealt out among unequal
+The rank P-value (1 + number of simulated statistics at least as large) / (1 + their number) is
+never 0: the observed one counts as one of them. It is valid at every sample size where resamples
+are drawn just as the null hypothesis has it: calibrated outcomes, and outcomes permuted among rows
+of equal score, given weights that do not depend on the outcomes. Residuals permuted among unequal
 scores are not quite exchangeable, and what they give is approximate.
 """
 
@@ -24,20 +24,20 @@ import numpy as np
 
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.errors import CalibrantError
-from calibrant.measures.group_walk import GroupCells
+from calibrant.measures.group_differences import GroupCells
 from calibrant.problem import Index, Problem
 
 # Numbers drawn at a time: a few arrays of this size stay in cache.
 _DRAWS = 1 << 16
 # Fewer tied rows than these are drawn one by one, which is faster than a binomial count.
 _FEW_TIED = 6
-# Whole numbers that a walk may add up without overflow.
+# Whole numbers that cumulative sums may reach without overflow.
 _MOST_WHOLE = 2.0**60
 # Simulated and observed statistics that are equal in exact arithmetic may differ by rounding;
 # within this many sigma they count as equal.
 _ROUNDING = 1e-9
 # About how long it takes to draw a number, in seconds: a uniform one, one that counts tied rows or
-# rows dealt to a group, and the place of a row that is shuffled; and how long all may take.
+# rows of a group, and the place of a row that is permuted; and how long all may take.
 _UNIFORM, _COUNT, _PLACE = 5e-9, 7e-8, 5e-8
 _MOST_SECONDS = 5.0
 
@@ -45,23 +45,23 @@ Generator = np.random.Generator
 
 
 class Null(Protocol):
-    """A null hypothesis about the steps of a walk.
+    """A null hypothesis about the increments of cumulative differences.
 
-    A step is the sum of what is drawn for it less what is expected, times a unit: whole numbers are
-    added up faster than others.
+    An increment is the sum of what is drawn for it less what is expected, times a unit: whole
+    numbers are added up faster than others.
     """
 
     @property
     def starts(self) -> Index:
-        """The first number that is drawn for each step."""
+        """The first number that is drawn for each increment."""
 
     @property
     def size(self) -> int:
-        """How many numbers one walk draws."""
+        """How many numbers one resample draws."""
 
     @property
     def seconds(self) -> float:
-        """About how long one walk takes."""
+        """About how many seconds one resample takes."""
 
     @property
     def unit(self) -> float:
@@ -69,22 +69,22 @@ class Null(Protocol):
 
     @property
     def expected(self) -> FloatArray:
-        """What is expected of each step, in the same unit."""
+        """The expected sum of the numbers of each increment, in the same unit."""
 
-    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
-        """Draw some of the numbers of whole steps, shape (n_walks, numbers)."""
+    def draw(self, which: slice, n_resamples: int, rng: Generator) -> AnyArray:
+        """Draw some of the numbers of whole increments, shape (n_resamples, numbers)."""
 
 
-def simulate(null: Null, n_walks: int, rng: Generator) -> tuple[FloatArray, FloatArray]:
-    """Return the highest and lowest point of each simulated walk, its start at 0 included."""
-    _check_time(null, n_walks)
-    high, low = np.zeros(n_walks), np.zeros(n_walks)
+def simulate(null: Null, n_resamples: int, rng: Generator) -> tuple[FloatArray, FloatArray]:
+    """Return the highest and lowest cumulative sum of each resample, the start at 0 included."""
+    _check_time(null, n_resamples)
+    high, low = np.zeros(n_resamples), np.zeros(n_resamples)
     batch = max(1, _DRAWS // max(1, null.size))
     n_together, blocks = 0, list[Block]()
-    for start in range(0, n_walks, batch):
-        walks = slice(start, min(start + batch, n_walks))
-        if walks.stop - walks.start != n_together:
-            n_together = walks.stop - walks.start
+    for start in range(0, n_resamples, batch):
+        some = slice(start, min(start + batch, n_resamples))
+        if some.stop - some.start != n_together:
+            n_together = some.stop - some.start
             blocks = list(_blocks(null, n_together))
         position = np.zeros(n_together)
         for block in blocks:
@@ -92,24 +92,24 @@ def simulate(null: Null, n_walks: int, rng: Generator) -> tuple[FloatArray, Floa
             passed = _added_up(drawn)
             end = passed[:, -1]
             passed = passed if block.ends is None else passed[:, block.ends]
-            walked = passed - block.expected
-            np.maximum(high[walks], position + walked.max(axis=1), out=high[walks])
-            np.minimum(low[walks], position + walked.min(axis=1), out=low[walks])
+            sums = passed - block.expected
+            np.maximum(high[some], position + sums.max(axis=1), out=high[some])
+            np.minimum(low[some], position + sums.min(axis=1), out=low[some])
             position += end - block.expected[-1]
     return high * null.unit, low * null.unit
 
 
 class Block(NamedTuple):
-    """Some steps of a walk.
+    """Some consecutive increments.
 
     Attributes
     ----------
     numbers
         Which numbers are drawn for them.
     ends
-        The last number of each step; None where each has one.
+        The last number of each increment; None where each has one.
     expected
-        What is expected of each step and those before it in the block together.
+        The expected cumulative sums within the block.
     """
 
     numbers: slice
@@ -117,9 +117,9 @@ class Block(NamedTuple):
     expected: FloatArray
 
 
-def _blocks(null: Null, n_walks: int) -> Iterator[Block]:
-    """Cut a walk into blocks of whole steps."""
-    starts, expected, width = null.starts, null.expected, max(1, _DRAWS // n_walks)
+def _blocks(null: Null, n_resamples: int) -> Iterator[Block]:
+    """Cut a resample into blocks of whole increments."""
+    starts, expected, width = null.starts, null.expected, max(1, _DRAWS // n_resamples)
     cuts = np.searchsorted(starts, np.arange(0, null.size, width))
     bounds = np.append(starts, null.size)
     for first, last in pairwise(np.unique(np.append(cuts, len(starts))).tolist()):
@@ -129,20 +129,20 @@ def _blocks(null: Null, n_walks: int) -> Iterator[Block]:
         yield Block(numbers, ends, np.cumsum(expected[first:last]))
 
 
-def _check_time(null: Null, n_walks: int) -> None:
+def _check_time(null: Null, n_resamples: int) -> None:
     most = int(_MOST_SECONDS / max(null.seconds, 1e-12))
-    if n_walks > most:
+    if n_resamples > most:
         raise CalibrantError(
             "must be at most {maximum} for so many rows",
             argument="n_resamples",
-            value=n_walks,
+            value=n_resamples,
             hint="an asymptotic P-value needs none",
             maximum=most,
         )
 
 
 def rank_p_value(simulated: FloatArray, observed: float, sigma: float) -> float:
-    """Return the share of walks, the observed one included, that stray as far as the observed."""
+    """Return the fraction of statistics, the observed one included, at least as large as it."""
     reaching = np.count_nonzero(simulated >= observed - _ROUNDING * sigma)
     return float((1 + reaching) / (1 + len(simulated)))
 
@@ -175,10 +175,10 @@ class CalibratedOutcomes:
     def of(cls, problem: Problem) -> CalibratedOutcomes:
         """Return the hypothesis that a problem is perfectly calibrated."""
         if not problem.is_weighted:
-            p, rows = problem.steps.score, problem.steps.rows.astype(np.intp)
+            p, rows = problem.pooled.score, problem.pooled.rows.astype(np.intp)
             worth, unit, starts = None, 1.0, np.arange(len(p))
         else:
-            p, _, w = problem.columns()
+            p, _, w = problem.rows.columns()
             order = np.lexsort((w, p))
             p, w = p[order], w[order]
             new_score = np.diff(p, prepend=-1.0) > 0
@@ -194,12 +194,12 @@ class CalibratedOutcomes:
 
     @property
     def size(self) -> int:
-        """How many numbers one walk draws."""
+        """How many numbers one resample draws."""
         return len(self.p)
 
     @property
     def seconds(self) -> float:
-        """About how long one walk takes."""
+        """About how many seconds one resample takes."""
         n_single = np.count_nonzero(self.rows == 1)
         return _UNIFORM * n_single + _COUNT * (self.size - n_single)
 
@@ -209,9 +209,9 @@ class CalibratedOutcomes:
         each = self.rows * self.p if self.worth is None else self.rows * self.p * self.worth
         return np.asarray(np.add.reduceat(each, self.starts))
 
-    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
+    def draw(self, which: slice, n_resamples: int, rng: Generator) -> AnyArray:
         """Draw outcomes, in units of weight."""
-        outcomes = _binomial(self.rows[which], self.p[which], n_walks, rng)
+        outcomes = _binomial(self.rows[which], self.p[which], n_resamples, rng)
         return outcomes if self.worth is None else outcomes * self.worth[which]
 
 
@@ -229,8 +229,8 @@ def _in_units(p: FloatArray, w: FloatArray, rows: Index) -> tuple[AnyArray, floa
 
 
 @dataclass(frozen=True, eq=False)
-class DealtCounts:
-    """A group like its population: each cell's outcomes dealt out again among rows all alike.
+class PermutedCounts:
+    """A group like its population: each cell's outcomes permuted among rows all alike.
 
     Attributes
     ----------
@@ -243,9 +243,9 @@ class DealtCounts:
     group: Index
 
     @classmethod
-    def of(cls, cells: GroupCells) -> DealtCounts:
+    def of(cls, cells: GroupCells) -> PermutedCounts:
         """Return the hypothesis for rows that count once each, in cells of one score."""
-        # A cell where every deal gives the same step moves no walk.
+        # A cell where every permutation gives the same increment has no effect.
         open_cells = cells.variance > 0
         counts = (cells.rows, cells.sums(cells.y), cells.sums(cells.member))
         return cls(*(count[open_cells].astype(np.intp) for count in counts))
@@ -254,12 +254,12 @@ class DealtCounts:
 
     @property
     def size(self) -> int:
-        """How many numbers one walk draws."""
+        """How many numbers one resample draws."""
         return len(self.rows)
 
     @property
     def seconds(self) -> float:
-        """About how long one walk takes."""
+        """About how many seconds one resample takes."""
         return _COUNT * self.size
 
     @property
@@ -269,23 +269,23 @@ class DealtCounts:
 
     @property
     def starts(self) -> Index:
-        """The first number that is drawn for each step."""
+        """The first number that is drawn for each increment."""
         return np.arange(self.size)
 
-    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
+    def draw(self, which: slice, n_resamples: int, rng: Generator) -> AnyArray:
         """Draw the group's outcomes, cell by cell."""
         rows, ones, group = self.rows[which], self.ones[which], self.group[which]
-        return rng.hypergeometric(ones, rows - ones, group, (n_walks, len(rows)))
+        return rng.hypergeometric(ones, rows - ones, group, (n_resamples, len(rows)))
 
 
 @dataclass(frozen=True, eq=False)
-class DealtResiduals:
-    """A group like its population: each cell's residuals dealt out again among its rows.
+class PermutedResiduals:
+    """A group like its population: each cell's residuals permuted among its rows.
 
     Attributes
     ----------
     residual, contrast
-        Residual of each row, and what a residual in its place counts in the step.
+        Residual of each row, and the factor of a residual in its place in the increment.
     starts
         The first row of each cell.
     """
@@ -295,7 +295,7 @@ class DealtResiduals:
     starts: Index
 
     @classmethod
-    def of(cls, cells: GroupCells) -> DealtResiduals:
+    def of(cls, cells: GroupCells) -> PermutedResiduals:
         """Return the hypothesis for rows of any weights and scores."""
         rows = cells.rows.astype(np.intp)
         open_cells = cells.variance > 0
@@ -307,12 +307,12 @@ class DealtResiduals:
 
     @property
     def size(self) -> int:
-        """How many numbers one walk draws."""
+        """How many numbers one resample draws."""
         return len(self.residual)
 
     @property
     def seconds(self) -> float:
-        """About how long one walk takes."""
+        """About how many seconds one resample takes."""
         return _PLACE * self.size
 
     @property
@@ -320,29 +320,29 @@ class DealtResiduals:
         """Return 0: contrasts sum to it."""
         return np.zeros(len(self.starts))
 
-    def draw(self, which: slice, n_walks: int, rng: Generator) -> AnyArray:
-        """Draw contrasts of shuffled residuals."""
+    def draw(self, which: slice, n_resamples: int, rng: Generator) -> AnyArray:
+        """Draw contrasts of permuted residuals."""
         residual = self.residual[which]
         cell = np.searchsorted(self.starts, np.arange(which.start, which.stop), side="right")
-        # Sorting cell + uniform shuffles the rows within every cell at once.
-        order = np.argsort(rng.random((n_walks, len(residual))) + (cell - cell[0]), axis=1)
+        # Sorting cell + uniform permutes the rows within every cell at once.
+        order = np.argsort(rng.random((n_resamples, len(residual))) + (cell - cell[0]), axis=1)
         return residual[order] * self.contrast[which]
 
 
-def dealt_out(cells: GroupCells) -> Null:
+def permuted_within(cells: GroupCells) -> Null:
     """Return the hypothesis that a group is like its population."""
     counts_suffice = cells.has_shared_scores and np.all(cells.w == 1)
-    return DealtCounts.of(cells) if counts_suffice else DealtResiduals.of(cells)
+    return PermutedCounts.of(cells) if counts_suffice else PermutedResiduals.of(cells)
 
 
-def _binomial(rows: Index, p: FloatArray, n_walks: int, rng: Generator) -> AnyArray:
+def _binomial(rows: Index, p: FloatArray, n_resamples: int, rng: Generator) -> AnyArray:
     """Draw binomial counts; a single row, by far the most common, costs one uniform number."""
-    outcomes = rng.random((n_walks, len(p))) < p
+    outcomes = rng.random((n_resamples, len(p))) < p
     if rows.max() == 1:
         return outcomes
     (many,) = np.nonzero(rows > 1)
-    # A kind at a time: what a binomial law needs is worked out once for all its draws.
-    counts = rng.binomial(rows[many, None], p[many, None], (len(many), n_walks))
+    # One kind at a time: the set-up of a binomial distribution serves all its draws.
+    counts = rng.binomial(rows[many, None], p[many, None], (len(many), n_resamples))
     whole = outcomes.astype(np.int64)
     whole[:, many] = counts.T
     return whole

@@ -160,7 +160,7 @@ def read_losses(
         is_soft = table.is_soft
     else:
         problem: Problem = next(reduce_table(table, multiclass, labels).problems())
-        p, y, w = problem.columns()
+        p, y, w = problem.rows.columns()
         chance, outcome = np.stack((1 - p, p), axis=1), np.stack((1 - y, y), axis=1)
         is_soft = problem.is_soft
     seen, if_outcome = row_losses(chance, outcome)

@@ -80,7 +80,7 @@ def ece(
     multiclass
         How several columns become one number. "confidence" (what None means for more than two
         columns): is the predicted class right as often as its probability says? "classwise": the
-        problem "is it class c?" of every c, combined with equal shares. "top_label": confidence
+        problem "is it class c?" of every c, combined with equal weights. "top_label": confidence
         within each predicted class, combined by their weight. A class label: that class alone.
         Classes combine by mean ("l1"), root mean square ("l2") or maximum ("max").
     labels

@@ -133,8 +133,8 @@ class BinnedError(Measure):
         weight, residual = problem.totals(assignment, "weight", "residual")
         filled = weight > 0
         gaps = residual[filled] / weight[filled]
-        shares = bins.widths if self.by_width else weight / problem.weight
-        return self.norm.of(gaps, shares[filled])
+        weights = bins.widths if self.by_width else weight / problem.weight
+        return self.norm.of(gaps, weights[filled])
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the error of the rows themselves: rounding alone."""
@@ -185,11 +185,11 @@ class BinnedError(Measure):
         rows, true, residual = _rows_for_debiasing(problem, bins)
         mean, gap = true / rows, residual / rows
         variance = mean * (1 - mean) / (rows - 1)
-        shares = rows / problem.weight
+        weights = rows / problem.weight
         if self.norm is Norm.L2:
-            return float(np.sqrt(max(np.dot(shares, gap * gap - variance), 0.0)))
+            return float(np.sqrt(max(np.dot(weights, gap * gap - variance), 0.0)))
         excess = _folded_normal_mean(gap, variance) - np.abs(gap)
-        return float(max(np.dot(shares, np.abs(gap) - excess), 0.0))
+        return float(max(np.dot(weights, np.abs(gap) - excess), 0.0))
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,7 +1,7 @@
-"""Cumulative calibration errors: how far the walk of summed residuals strays from 0.
+"""Cumulative calibration errors: the maximum excursion of cumulative differences from 0.
 
 No bins and no bandwidth: rows are taken in order of score and their residuals summed. See
-:mod:`calibrant.measures.walk` for the definitions.
+:mod:`calibrant.measures.cumulative_differences` for the definitions.
 """
 
 from __future__ import annotations
@@ -15,51 +15,56 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
+from calibrant.binning import Bins
+from calibrant.measures.cumulative_differences import (
+    Statistic,
+    cumulative_differences,
+    excursion_error,
+    known_sigma,
+)
 from calibrant.measures.image_norms import MaxNorm, RangeNorm
 from calibrant.measures.linear_image import LinearImage, total
-from calibrant.measures.places import scores
 from calibrant.measures.registry import Measure, MeasureInfo
-from calibrant.measures.walk import Statistic, calibration_walk, decisive_walk, known_sigma
 from calibrant.multiclass import reduce_classes
-from calibrant.problem import CellOf, Index, Problem
+from calibrant.problem import Problem
 
 __all__ = ["CumulativeError", "ecce_mad", "ecce_r"]
 
-# Cells for the noise of a walk. Between their ends it strays 0.03 sigma further, on average.
+# Cells for the noise of cumulative sums, which exceed those at cell ends by 0.03 sigma on average.
 _MOST_CELLS = 512
-# A grid on which cells are looked up, and how often to look further: else they are searched for.
-_GRID, _MOST_LOOKS = 1 << 14, 4
 
 
 @dataclass(frozen=True)
 class CumulativeError(Measure):
-    """How far the calibration walk strays, as it is or in units of its noise."""
+    """The maximum excursion of cumulative differences, as it is or in units of its noise."""
 
     statistic: Statistic
     normalize: bool = False
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        walk = decisive_walk(problem)
-        reach = walk.reach(self.statistic)
-        return reach / known_sigma(walk, "normalize=True") if self.normalize else reach
+        differences = cumulative_differences(problem, only_extremes=True)
+        excursion = differences.excursion(self.statistic)
+        if self.normalize:
+            return excursion / known_sigma(differences, "normalize=True")
+        return excursion
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the error of the rows themselves."""
-        # Beyond the steps a walk may stray on one side, or for the range on both.
-        reach = problem.walk_error * (1 if self.statistic is Statistic.MAX else 2)
+        # Cumulative sums may go farther on one side, or for the range on both.
+        error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
-            return reach
-        walk = calibration_walk(problem)
-        sigma = known_sigma(walk, "normalize=True")
-        # p (1 - p) changes by less than p does, and a step's rows are within a cell's width.
-        lost = float(problem.steps.weight_squared.sum()) * problem.cell_width / walk.total**2
+            return error
+        differences = cumulative_differences(problem)
+        excursion = differences.excursion(self.statistic)
+        sigma = known_sigma(differences, "normalize=True")
+        # p (1 - p) changes by less than p does, and scores are known to a cell's width.
+        squares = float(problem.pooled.weight_squared.sum())
+        lost = squares * problem.cell_width / differences.total**2
         least = np.sqrt(max(sigma**2 - lost, 0.0))
         if least == 0:
             return float("inf")
-        return float(
-            (walk.reach(self.statistic) + reach) / least - walk.reach(self.statistic) / sigma
-        )
+        return float((excursion + error) / least - excursion / sigma)
 
     @property
     def no_interval(self) -> str:
@@ -68,7 +73,7 @@ class CumulativeError(Measure):
 
     def image(self, problem: Problem, value: float) -> LinearImage:
         """Return the cumulative sums over cells of about equal numbers of rows."""
-        p = scores(problem)
+        p = problem.scores
         n_cells = min(_MOST_CELLS, len(p))
         starts = np.unique(p[np.arange(n_cells) * len(p) // n_cells])
         norm = MaxNorm() if self.statistic is Statistic.MAX else RangeNorm()
@@ -76,26 +81,7 @@ class CumulativeError(Measure):
         def of_totals(r: FloatArray, w: FloatArray) -> FloatArray:
             return np.asarray(np.cumsum(r, axis=-1) / total(w))
 
-        return LinearImage(norm, step_finder(starts), len(starts), of_totals)
-
-
-def step_finder(starts: FloatArray) -> CellOf:
-    """Return what finds the last start at or below each score, or the first of all."""
-    grid = np.arange(_GRID + 1) / _GRID
-    first = np.maximum(np.searchsorted(starts, grid, side="right") - 1, 0)
-    # From the start at or below a point of the grid, so many more may follow before the next.
-    most = int(np.diff(first).max())
-    if most > _MOST_LOOKS:
-        return lambda p: np.maximum(np.searchsorted(starts, p, side="right") - 1, 0)
-    after = np.append(starts[1:], np.inf)
-
-    def cell_of(p: FloatArray) -> Index:
-        step = first.take((p * _GRID).astype(np.intp))
-        for _ in range(most):
-            step += p >= after.take(step)
-        return step
-
-    return cell_of
+        return LinearImage(norm, Bins.starting_at(starts).index, len(starts), of_totals)
 
 
 def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> CumulativeError:
@@ -136,7 +122,7 @@ def ecce_mad(
 
     Notes
     -----
-    Equal scores make one step, so the order of rows never matters. The error tends to 0 like
+    Equal scores make one increment, so the order of rows never matters. The error tends to 0 like
     1 / sqrt(n) for calibrated predictions: there is no floor that noise in bins would set. One
     sort, O(n log n). Rows with p = y = 0 or 1 add nothing.
 

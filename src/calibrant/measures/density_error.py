@@ -155,15 +155,15 @@ def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) 
         _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
         return Interval(domain, problem.spectrum(fine, "weight", "true"))
     if domain.length > min(FEW_SCALES * bandwidth, MOST_SCALES * fine):
-        u, walls = problem.atoms.score, (domain.low, domain.high)
+        u, walls = problem.rows.pooled.score, (domain.low, domain.high)
         _check_inside(u, *walls)
         least = finest_packed(u, fine, kernel.reach * kernel.roughness, walls)
         _check_resolved(bandwidth, least * kernel.roughness)
-        values = [problem.atoms.weight, problem.atoms.true]
+        values = [problem.rows.pooled.weight, problem.rows.pooled.true]
         return packed_interval(u, values, fine, kernel.reach * bandwidth, walls)
     if domain == Span(0.0, 1.0):
         return Interval(domain, problem.spectrum(fine, "weight", "true"))
-    p, y, w = problem.columns()
+    p, y, w = problem.rows.columns()
     _check_inside(p, domain.low, domain.high)
     place = np.clip(domain.fractions(p), 0.0, 1.0)
     return Interval(domain, cosine.spectrum(place, [w, w * y], fine / domain.length))
@@ -186,9 +186,9 @@ def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
 
 def _lowest(problem: Problem) -> float:
     """Return the lower end of the domain; rounding can put the top of C classes below 1/C."""
-    if problem.lowest == 0:
+    if not problem.is_exact or problem.rows.lowest == 0:
         return 0.0
-    return min(problem.lowest, float(problem.columns()[0].min()))
+    return min(problem.rows.lowest, float(problem.scores[0]))
 
 
 def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:

@@ -58,7 +58,7 @@ class LaplaceKernelError(Measure):
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        atoms = problem.atoms
+        atoms = problem.rows.pooled
         residual = atoms.residual / problem.weight
         # Scores lie in [0, 1], so no exponential here is far from 1.
         onward = np.cumsum((residual * np.exp(-atoms.score))[::-1])[::-1] * np.exp(atoms.score)
@@ -72,11 +72,11 @@ class IntervalError(Measure):
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        residual = problem.atoms.residual / problem.weight
+        residual = problem.rows.pooled.residual / problem.weight
         least = float(np.abs(residual).sum())
         for k in range(_FINEST + 1):
             width = 2.0**-k
-            binned = _shifted_ece(problem.atoms.score, residual, width)
+            binned = _shifted_ece(problem.rows.pooled.score, residual, width)
             least = min(least, binned + width)
             if binned >= least:
                 break
@@ -188,7 +188,7 @@ def distance_bounds(
 
     With wCE the weak calibration error and m the mean residual,
 
-        max(abs(m), wCE / 2) <= lower <= dCE <= upper = 2 wCE - abs(m).
+        max(abs(m), wCE / 2) <= low <= dCE <= high = 2 wCE - abs(m).
 
     Parameters
     ----------
@@ -200,7 +200,7 @@ def distance_bounds(
     Returns
     -------
     DistanceBounds
-        `lower` and `upper`, for the sample itself: they say nothing about sampling noise.
+        `low` and `high`, for the sample itself: they say nothing about sampling noise.
 
     Notes
     -----

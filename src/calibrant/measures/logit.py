@@ -23,10 +23,9 @@ from calibrant.lines import MOST_SCALES, TAILS, Blocks, Line, Quantity, line_of_
 from calibrant.logits import logit, sigmoid
 from calibrant.measures.image_norms import L1Norm
 from calibrant.measures.linear_image import LinearImage, cells_for_smoothing, smoothed, total
-from calibrant.measures.places import logit_range
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.multiclass import reduce_classes
-from calibrant.problem import Index, Problem
+from calibrant.problem import Index, Problem, logit_range
 from calibrant.reading import read_weights
 from calibrant.sample import Sample
 
@@ -47,7 +46,7 @@ class LogitSmoothedError(Measure):
         """Return the error of one problem."""
         if self.noise == "gaussian":
             return gaussian_noise(problem.logit_line(self.sigma), problem.weight, self.sigma)
-        p, y, w = problem.columns()
+        p, y, w = problem.rows.columns()
         return self.of_logits(logit(p), y, w / problem.weight)
 
     def of_logits(self, u: FloatArray, y: FloatArray, w: FloatArray) -> float:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 from calibrant.binning import UniformBins
-from calibrant.problem import Atoms, Index, Problem
+from calibrant.problem import Index, Pooled, Problem
 from calibrant.results.masses import PointMasses
 from calibrant.sample import Sample
 
@@ -53,35 +53,35 @@ def are_few(rows: npt.NDArray[np.number]) -> bool:
     return len(rows) <= _FEW and bool(rows.sum() >= _SEVERAL_ROWS * len(rows))
 
 
-def _points_of_rows(problem: Problem) -> tuple[Atoms, Mask]:
+def _points_of_rows(problem: Problem) -> tuple[Pooled, Mask]:
     """Return the scores in and next to bins that may hold a mass; all, where they are few."""
     bins = UniformBins.of(_BINS)
     (weight,) = problem.totals(bins, "weight")
     looked_at = _worth_a_look(weight)
     if len(looked_at) == 0:
         none = np.empty(0)
-        return Atoms(none, none, none, none, none, none), np.empty(0, dtype=bool)
+        return Pooled(none, none, none, none, none, none), np.empty(0, dtype=bool)
     # All rows know their order already, or once for all who ask.
     is_all = len(looked_at) == np.count_nonzero(weight)
-    atoms = problem.atoms if is_all else _atoms_in(problem, bins, looked_at)
-    close = np.diff(atoms.score) <= _ROUNDING * atoms.score[1:]
-    points = _joined(atoms, close)
+    pooled = problem.rows.pooled if is_all else _pooled_in(problem, bins, looked_at)
+    close = np.diff(pooled.score) <= _ROUNDING * pooled.score[1:]
+    points = _joined(pooled, close)
     return points, np.ones(len(points.score), dtype=bool)
 
 
-def _atoms_in(problem: Problem, bins: UniformBins, chosen: Index) -> Atoms:
+def _pooled_in(problem: Problem, bins: UniformBins, chosen: Index) -> Pooled:
     """Return the rows of some bins pooled by score."""
     is_chosen = np.zeros(bins.n_bins, dtype=bool)
     is_chosen[chosen] = True
     p, y, w = [], [], []
-    for block in problem.blocks():
+    for block in problem.rows.blocks():
         rows = np.flatnonzero(is_chosen[bins.index(block[0])])
         p.append(block[0][rows])
         y.append(block[1][rows])
         if block[2] is not None:
             w.append(block[2][rows])
     weights = np.concatenate(w) if w else None
-    return Sample(np.concatenate(y), np.concatenate(p), weights).atoms
+    return Sample(np.concatenate(y), np.concatenate(p), weights).pooled
 
 
 def _worth_a_look(weight: FloatArray) -> Index:
@@ -96,18 +96,18 @@ def _worth_a_look(weight: FloatArray) -> Index:
     return np.asarray(filled[np.unique(np.clip(near, 0, len(filled) - 1))])
 
 
-def _points_of_cells(problem: Problem) -> tuple[Atoms, Mask]:
+def _points_of_cells(problem: Problem) -> tuple[Pooled, Mask]:
     """Return the cells of a sketch, and which of them hold a single score."""
-    cells, most = problem.steps, _SPREAD * problem.cell_width
-    is_single = problem.step_spread <= most
+    cells, most = problem.pooled, _SPREAD * problem.cell_width
+    is_single = np.asarray(cells.spread <= most)
     close = (np.diff(cells.score) <= most) & is_single[1:] & is_single[:-1]
     return _joined(cells, close), is_single[np.append(True, ~close)]
 
 
-def _joined(atoms: Atoms, close: Mask) -> Atoms:
-    """Return atoms, those joined that are close to the one before."""
+def _joined(pooled: Pooled, close: Mask) -> Pooled:
+    """Return pooled rows, those joined whose score is close to the one before."""
     if not close.any():
-        return atoms
+        return pooled
     first = np.flatnonzero(np.append(True, ~close))
-    sums = (atoms.rows, atoms.weight, atoms.weight_squared, atoms.true, atoms.residual)
-    return Atoms(atoms.score[first], *np.add.reduceat(sums, first, axis=1))
+    sums = (pooled.rows, pooled.weight, pooled.weight_squared, pooled.true, pooled.residual)
+    return Pooled(pooled.score[first], *np.add.reduceat(sums, first, axis=1))

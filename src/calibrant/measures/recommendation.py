@@ -265,7 +265,7 @@ def recommend(
         raise CalibrantError("recommend looks at scores, which a sketch does not keep: give rows")
     is_top = isinstance(table, ClassTable) and multiclass in (None, "confidence")
     n, n_classes = problems[0].n, table.n_classes if isinstance(table, ClassTable) else 2
-    sharp = float(np.mean([sharpness(problem.columns()[0]) for problem in problems]))
+    sharp = float(np.mean([sharpness(problem.rows.columns()[0]) for problem in problems]))
     lines = _similar("confidence" if is_top else "classwise", n, n_classes, sharp)
     how = {"multiclass": multiclass, "labels": labels, "pos_label": pos_label}
     given = tuple((name, value) for name, value in how.items() if value is not None)

@@ -47,7 +47,7 @@ class LogScore(Measure):
 
     def __call__(self, problem: Problem) -> float:
         """Return the score of one problem."""
-        return _mean_loss(problem.blocks(), _cross_entropy)
+        return _mean_loss(problem.rows.blocks(), _cross_entropy)
 
 
 def brier_score(
@@ -188,9 +188,9 @@ def score_decomposition(
     checks.check_choice(score, "score", ("brier", "log"))
     loss = _squared_error if score == "brier" else _cross_entropy
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    p, y, w = problem.columns()
-    atoms = problem.atoms
-    recalibrated_p = isotonic_fit(atoms)[np.searchsorted(atoms.score, p)]
+    p, y, w = problem.rows.columns()
+    pooled = problem.rows.pooled
+    recalibrated_p = isotonic_fit(pooled)[np.searchsorted(pooled.score, p)]
     mean = np.full_like(p, np.average(y, weights=w))
     actual, recalibrated, constant = (
         float(np.average(loss(q, y), weights=w)) for q in (p, recalibrated_p, mean)

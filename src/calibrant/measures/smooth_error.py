@@ -205,7 +205,8 @@ def residuals(problem: Problem) -> Residuals:
         return Residuals(whole, whole, finest, lambda: 1.0, problem.n)
 
     def places() -> Places:
-        return Places(problem.atoms.score, problem.atoms.residual / problem.weight, (0.0, 1.0))
+        pooled = problem.rows.pooled
+        return Places(pooled.score, pooled.residual / problem.weight, (0.0, 1.0))
 
     def between(fine: float, coarse: float) -> Smoothable:
         return whole(fine) if fine >= _COARSE else places().between(fine, coarse)
@@ -226,8 +227,8 @@ def residuals_on_line(problem: Problem, transform: Increasing, tails: float) -> 
     Rows whose u is infinite (p = 0 and p = 1 on the logit scale) stay where they are.
     """
     if problem.is_exact:
-        atoms = problem.atoms
-        u, r = _increasing_values(transform, atoms.score), atoms.residual / problem.weight
+        pooled = problem.rows.pooled
+        u, r = _increasing_values(transform, pooled.score), pooled.residual / problem.weight
         inside = np.isfinite(u)
         beyond = abs(float(r[u == -np.inf].sum())) + abs(float(r[u == np.inf].sum()))
         places = Places(u[inside], r[inside], NO_WALLS, beyond)

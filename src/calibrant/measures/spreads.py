@@ -24,26 +24,26 @@ def spreads(problem: Problem) -> tuple[float, float]:
     if problem.is_exact and not problem.is_weighted and problem.n >= _MANY:
         low, high = _quartiles_of_many(problem)
         return _deviation_of_many(problem), high - low
-    steps = problem.steps
-    mean = np.average(steps.score, weights=steps.weight)
-    deviation = float(np.sqrt(np.average((steps.score - mean) ** 2, weights=steps.weight)))
+    pooled = problem.pooled
+    mean = np.average(pooled.score, weights=pooled.weight)
+    deviation = float(np.sqrt(np.average((pooled.score - mean) ** 2, weights=pooled.weight)))
     low, high = _weighted_quantiles(problem, _QUARTERS).tolist()
     return deviation, high - low
 
 
 def _weighted_quantiles(problem: Problem, q: FloatArray) -> FloatArray:
     """Return the scores at which the weight reaches shares q, linear between rows' middles."""
-    steps = problem.steps
-    end = np.cumsum(steps.weight)
-    half_row = steps.weight / steps.rows / 2
+    pooled = problem.pooled
+    end = np.cumsum(pooled.weight)
+    half_row = pooled.weight / pooled.rows / 2
     # From the middle of its first row to the middle of its last, the score stays.
-    middles = np.stack((end - steps.weight + half_row, end - half_row), axis=1)
-    return np.interp(q * problem.weight, middles.reshape(-1), np.repeat(steps.score, 2))
+    middles = np.stack((end - pooled.weight + half_row, end - half_row), axis=1)
+    return np.interp(q * problem.weight, middles.reshape(-1), np.repeat(pooled.score, 2))
 
 
 def _deviation_of_many(problem: Problem) -> float:
-    mean = sum(float(p.sum()) for p, _, _ in problem.blocks()) / problem.n
-    squares = (np.square(p - mean) for p, _, _ in problem.blocks())
+    mean = sum(float(p.sum()) for p, _, _ in problem.rows.blocks()) / problem.n
+    squares = (np.square(p - mean) for p, _, _ in problem.rows.blocks())
     return math.sqrt(sum(float(square.sum()) for square in squares) / problem.n)
 
 
@@ -65,4 +65,5 @@ def _quartiles_of_many(problem: Problem) -> tuple[float, float]:
 def _between(problem: Problem, first: int, last: int) -> FloatArray:
     """Return the scores in these cells, in order; 1 is in the last cell."""
     low, high = first / _CELLS, (last + 1) / _CELLS if last + 1 < _CELLS else math.inf
-    return np.sort(np.concatenate([p[(p >= low) & (p < high)] for p, _, _ in problem.blocks()]))
+    blocks = (p for p, _, _ in problem.rows.blocks())
+    return np.sort(np.concatenate([p[(p >= low) & (p < high)] for p in blocks]))

@@ -20,7 +20,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.measures.monotone import nearest_rising
-from calibrant.problem import Atoms, Problem
+from calibrant.problem import Pooled, Problem
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,22 +101,22 @@ class Transport:
 
 def cheapest_transport(problem: Problem) -> Transport:
     """Return a cheapest way to cancel the residuals of a problem."""
-    atoms = problem.atoms
-    residual = atoms.residual / problem.weight
+    pooled = problem.rows.pooled
+    residual = pooled.residual / problem.weight
     running = np.cumsum(residual)
     # What rounding leaves of nothing must not decide which way the witness slopes.
-    nil = _rounding(atoms, problem)
+    nil = _rounding(pooled, problem)
     dropped = float(running[-1]) if abs(running[-1]) > nil else 0.0
     sign = np.copysign(1.0, dropped)
-    walk = sign * running[:-1]
-    gone = nearest_rising(np.clip(walk, 0.0, abs(dropped)), np.diff(atoms.score))
-    flow = sign * (walk - gone)
-    return Transport(atoms.score, residual, np.where(np.abs(flow) > nil, flow, 0.0), dropped)
+    signed = sign * running[:-1]
+    gone = nearest_rising(np.clip(signed, 0.0, abs(dropped)), np.diff(pooled.score))
+    flow = sign * (signed - gone)
+    return Transport(pooled.score, residual, np.where(np.abs(flow) > nil, flow, 0.0), dropped)
 
 
-def _rounding(atoms: Atoms, problem: Problem) -> float:
+def _rounding(pooled: Pooled, problem: Problem) -> float:
     """Return how far rounding may put a running sum of residuals from where it is."""
-    size = float(atoms.true @ (1 - atoms.score) + (atoms.weight - atoms.true) @ atoms.score)
+    size = float(pooled.true @ (1 - pooled.score) + (pooled.weight - pooled.true) @ pooled.score)
     return float(4 * np.finfo(np.float64).eps * np.sqrt(problem.n)) * size / problem.weight
 
 

@@ -173,7 +173,7 @@ def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item]) -> list[Seri
         Series(
             axis.places(item.table),
             item.table.gap,
-            (item.table.lower, item.table.upper),
+            (item.table.low, item.table.high),
             item.name,
             color,
             MARKERS[i % len(MARKERS)],
@@ -187,7 +187,7 @@ def _pair(ax: Axes, axis: FeatureAxis, item: Item) -> list[Series]:
     """Return the outcomes and the predictions of one model, a series each."""
     table, turn = item.table, palette(ax)
     along, n_joined = axis.places(table), axis.n_joined(table)
-    reach = (table.mean_pred + table.lower, table.mean_pred + table.upper)
+    reach = (table.mean_pred + table.low, table.mean_pred + table.high)
     own = turn[0] if item.color is None else item.color
     observed, predicted = _WORDS[table.is_confidence]
     return [

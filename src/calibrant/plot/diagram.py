@@ -100,11 +100,11 @@ class Diagram:
         """Return the curve, nan where it is not drawn, less the diagonal if asked for."""
         curve = self.curve
         known = self.seen & window.holds(curve.x)
-        y, lower, upper = (np.where(known, v, np.nan) for v in (curve.y, curve.lower, curve.upper))
+        y, lower, upper = (np.where(known, v, np.nan) for v in (curve.y, curve.low, curve.high))
         if curve.method == "local":
-            return replace(curve, y=y, lower=lower, upper=upper)
+            return replace(curve, y=y, low=lower, high=upper)
         level = curve.x if deviation else 0.0
-        return replace(curve, y=y - level, lower=lower - level, upper=upper - level)
+        return replace(curve, y=y - level, low=lower - level, high=upper - level)
 
     def marked(self, *, deviation: bool) -> PointMasses | None:
         """Return what is marked place by place, less the diagonal if asked for."""
@@ -118,7 +118,7 @@ class Diagram:
     def heights(self, window: Window, *, deviation: bool) -> list[FloatArray]:
         """Return all that is drawn up and down the second axis."""
         curve = self.shown(window, deviation=deviation)
-        drawn = [curve.y, curve.lower, curve.upper]
+        drawn = [curve.y, curve.low, curve.high]
         if (masses := self.marked(deviation=deviation)) is not None:
             drawn.append(masses.outcome[window.holds(masses.score)])
         return drawn
@@ -208,7 +208,7 @@ def _measured(model: Model, curve: Curve) -> Note:
     y_true, y_prob = model.y_true, model.y_prob
     if curve.method == "isotonic":
         return score_decomposition(y_true, y_prob, **model.about_rows())
-    about = model.about_rows("level", "n_resamples", "rng", "groups")
+    about = model.about_rows("level", "n_resamples", "rng", "clusters")
     if curve.method == "smooth":
         return estimate("smooth_ece", y_true, y_prob, **about, **_only(model, "bandwidth"))
     if curve.method == "binned" and model.options.get("n_bins") not in ("sweep", "cv"):
@@ -229,8 +229,8 @@ def _curve_of(table: BinTable) -> Curve:
         x=table.mean_pred[filled],
         y=table.mean_true[filled],
         density=share / np.diff(table.edges)[filled],
-        lower=unknown,
-        upper=unknown,
+        low=unknown,
+        high=unknown,
         bandwidth=float("nan"),
         area=float(np.dot(share, np.abs(table.gap[filled]))),
         method="binned",

@@ -185,4 +185,4 @@ def _as_numbers(values: AnyArray) -> FloatArray:
 
 def _are_whole(table: BiasTable) -> bool:
     known = slice(0, len(_known_labels(table)))
-    return bool(np.all(table.low[known] % 1 == 0) and np.all(table.high[known] % 1 == 0))
+    return bool(np.all(table.minimum[known] % 1 == 0) and np.all(table.maximum[known] % 1 == 0))

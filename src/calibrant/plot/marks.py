@@ -94,12 +94,12 @@ def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
 
 def _thickness(ax: Axes, curve: Curve, most: float) -> float:
     """Return how wide a line may be without hiding its band: in points, where scores are dense."""
-    dense = np.isfinite(curve.upper - curve.lower) & (curve.density >= np.median(curve.density))
+    dense = np.isfinite(curve.high - curve.low) & (curve.density >= np.median(curve.density))
     if not dense.any():
         return most
     low, high = ax.get_ylim()
     points = 72 * ax.get_position().height * ax.figure.figure.get_size_inches()[1]
-    height = float(np.median((curve.upper - curve.lower)[dense])) / (high - low) * points
+    height = float(np.median((curve.high - curve.low)[dense])) / (high - low) * points
     return float(np.clip(_SHARE_OF_BAND * height, _LEAST_THICK, most))
 
 
@@ -123,7 +123,7 @@ def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -
     stick: dict[str, Any] = {"color": color, "lw": LINE_WIDTH, "zorder": 3}
     if curve.band == "consistency":
         stick = {"color": QUIET, "alpha": 0.35, "lw": 6, "zorder": 1.5}
-    frame.clip(ax, ax.vlines(curve.x, curve.lower, curve.upper, **stick))
+    frame.clip(ax, ax.vlines(curve.x, curve.low, curve.high, **stick))
     style = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": LINE_WIDTH}
     style |= {"ls": "-" if joined else "none", "lw": 0.8, "color": color}
     (line,) = ax.plot(curve.x, curve.y, zorder=4, **style)
@@ -136,14 +136,14 @@ def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
 
     Where the curve may be is in its colour; where calibrated predictions would be is in grey.
     """
-    if curve.method == "binned" or np.isnan(curve.lower).all():
+    if curve.method == "binned" or np.isnan(curve.low).all():
         return
     if len(curve.x) == 1:
         # An area around a single score has no width.
-        ax.vlines(curve.x, curve.lower, curve.upper, color=color, lw=LINE_WIDTH, zorder=2.5)
+        ax.vlines(curve.x, curve.low, curve.high, color=color, lw=LINE_WIDTH, zorder=2.5)
         return
     step = max(1, len(curve.x) // _SHOWN_POINTS)
-    x, low, high = (np.append(v[:-1:step], v[-1]) for v in (curve.x, curve.lower, curve.upper))
+    x, low, high = (np.append(v[:-1:step], v[-1]) for v in (curve.x, curve.low, curve.high))
     around = QUIET if curve.band == "consistency" else color
     frame.clip(ax, ax.fill_between(x, low, high, color=around, alpha=0.2, lw=0, zorder=1.5))
 

@@ -151,7 +151,7 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
             "must hold labels of one type, such as all numbers or all strings", argument="by"
         ) from None
     # Weights and clusters come a row as well.
-    given = {k: options.get(k) for k in ("sample_weight", "groups")}
+    given = {k: options.get(k) for k in ("sample_weight", "clusters")}
     columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
     for column, values in columns.items():
         checks.check_same_length(labels, "by", values, column)

@@ -258,6 +258,6 @@ def _write_key(
 
 def _paths(curve: Curve) -> list[Path]:
     """Return the curve, and its band as lines so close that no letter fits between them."""
-    height = curve.upper - curve.lower
-    within = [(curve.x, curve.lower + share * height) for share in np.linspace(0, 1, _LINES)]
+    height = curve.high - curve.low
+    within = [(curve.x, curve.low + share * height) for share in np.linspace(0, 1, _LINES)]
     return [(curve.x, curve.y), *within]

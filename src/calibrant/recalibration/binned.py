@@ -83,11 +83,11 @@ class ScalingBinningCalibrator(Calibrator):
 
     def _fit_problem(self, problem: Problem) -> StepMap:
         bins = read_binning(self.n_bins, "quantile", "left").bins(problem)
-        atoms, index = problem.atoms, bins.index(problem.atoms.score)
-        mended = fit_logistic(problem, one_slope=True)(atoms.score)
+        pooled, index = problem.rows.pooled, bins.index(problem.rows.pooled.score)
+        mended = fit_logistic(problem, one_slope=True)(pooled.score)
         weight, total = np.zeros((2, bins.n_bins))
-        np.add.at(weight, index, atoms.weight)
-        np.add.at(total, index, atoms.weight * mended)
+        np.add.at(weight, index, pooled.weight)
+        np.add.at(total, index, pooled.weight * mended)
         return _steps(bins, weight, total)
 
 

@@ -92,7 +92,7 @@ def divided(table: Table, weight: AnyArray | None, cv: int, rng: int | Generator
             which=which,
             maximum=n_counting,
         )
-    kind = table.y if isinstance(table, Sample) else table.outcome
+    kind = columns(table)[1]
     kind = kind.argmax(axis=1) if kind.ndim == 2 else kind
     order = read_generator(rng).permutation(n)
     order = order[np.lexsort((kind[order], is_idle[order]))]
@@ -117,14 +117,14 @@ def held_out(
 
 def columns(table: Table) -> tuple[AnyArray, AnyArray]:
     """Return probabilities and outcomes."""
-    return (table.p, table.y) if isinstance(table, Sample) else (table.prob, table.outcome)
+    return (table.prob, table.outcome) if isinstance(table, ClassTable) else (table.p, table.y)
 
 
 def with_predictions(table: Table, prob: FloatArray) -> Table:
     """Return the same outcomes under other probabilities."""
-    if isinstance(table, Sample):
-        return Sample(table.y, prob, table.w, table.lowest)
-    return replace(table, prob=prob)
+    if isinstance(table, ClassTable):
+        return replace(table, prob=prob)
+    return Sample(table.y, prob, table.w, table.lowest)
 
 
 def n_rows(table: Table) -> int:

@@ -15,7 +15,7 @@ from sklearn.linear_model import LogisticRegression
 
 from calibrant.arrays import FloatArray
 from calibrant.logits import logit
-from calibrant.problem import Atoms, Problem
+from calibrant.problem import Pooled, Problem
 from calibrant.recalibration.maps import LogisticMap
 
 # Logarithms that vary by less than this are taken to be one: a slope would be a billion.
@@ -28,12 +28,12 @@ def fit_logistic(problem: Problem, *, one_slope: bool) -> LogisticMap:
     The likelihood is concave: if the best of all has a negative coefficient, the best of those
     allowed has one that is 0, and is found among the fits without one or both.
     """
-    atoms = problem.steps
-    inside = (atoms.score > 0) & (atoms.score < 1)
+    pooled = problem.pooled
+    inside = (pooled.score > 0) & (pooled.score < 1)
     if not inside.any():
         return LogisticMap(1.0, 1.0, 0.0)
-    score, weight = atoms.score[inside], atoms.weight[inside]
-    target = _targets(atoms, inside)
+    score, weight = pooled.score[inside], pooled.weight[inside]
+    target = _targets(pooled, inside)
     share = weight / weight.sum()
     if np.ptp(logit(score)) < _LEAST_SPREAD:
         # One score cannot tell a slope: only what is added moves.
@@ -44,15 +44,15 @@ def fit_logistic(problem: Problem, *, one_slope: bool) -> LogisticMap:
     return LogisticMap(fit.slopes[0], fit.slopes[-1], fit.added)
 
 
-def _targets(atoms: Atoms, inside: npt.NDArray[np.bool_]) -> FloatArray:
+def _targets(pooled: Pooled, inside: npt.NDArray[np.bool_]) -> FloatArray:
     """Return mean outcomes drawn a little towards each other, so that a finite fit exists.
 
     An outcome of 1 counts as (N1 + 1) / (N1 + 2), one of 0 as 1 / (N0 + 2), where N1 and N0 are
     the numbers of rows of either outcome (Platt 1999, section 2.2). Weights decide in what share.
     """
-    weight, true = atoms.weight[inside], atoms.true[inside]
+    weight, true = pooled.weight[inside], pooled.true[inside]
     share = min(max(float(true.sum() / weight.sum()), 0.0), 1.0)
-    rows = float(atoms.rows[inside].sum())
+    rows = float(pooled.rows[inside].sum())
     n_one, n_zero = rows * share, rows * (1 - share)
     high, low = (n_one + 1) / (n_one + 2), 1 / (n_zero + 2)
     return low + (high - low) * np.clip(true / weight, 0.0, 1.0)

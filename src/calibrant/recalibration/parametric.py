@@ -86,9 +86,9 @@ class IsotonicCalibrator(Calibrator):
     """
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
-        atoms = problem.atoms
+        pooled = problem.rows.pooled
         model = IsotonicRegression(y_min=0.0, y_max=1.0)
-        model.fit(atoms.score, atoms.true / atoms.weight, atoms.weight)
+        model.fit(pooled.score, pooled.true / pooled.weight, pooled.weight)
         return PiecewiseLinearMap(model.X_thresholds_, model.y_thresholds_)
 
 

@@ -44,8 +44,7 @@ def read_rows(
         )
     _check_positive_column(y_prob, pos_label)
     table = read_table(y_true, y_prob, None, None, labels, pos_label)
-    assert isinstance(table, Sample | ClassTable)  # all but sketches are
-    return table
+    return table if isinstance(table, ClassTable) else table.rows
 
 
 def read_column(y_prob: Any) -> FloatArray:

@@ -75,9 +75,9 @@ class TemperatureCalibrator(Calibrator):
     """
 
     def _fit_problem(self, problem: Problem) -> LogisticMap:
-        steps = problem.steps
-        both = np.stack((1 - steps.score, steps.score), axis=1)
-        outcome = np.stack((steps.weight - steps.true, steps.true), axis=1)
+        pooled = problem.pooled
+        both = np.stack((1 - pooled.score, pooled.score), axis=1)
+        outcome = np.stack((pooled.weight - pooled.true, pooled.true), axis=1)
         slope = 1 / likeliest_temperature([(both, np.maximum(outcome, 0.0))])
         return LogisticMap(slope, slope, 0.0)
 

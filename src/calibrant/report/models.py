@@ -10,6 +10,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray, IntArray
 from calibrant.assessment.result import Assessment
+from calibrant.binning import Bins
 from calibrant.errors import CalibrantError, shown
 from calibrant.results.curves import CumulativeCurve, Curve
 
@@ -72,7 +73,7 @@ class Model:
             # Its points are the bins that hold rows. The mean of scores on an edge may be rounded
             # to beyond it.
             return np.flatnonzero(bins.n)
-        return np.searchsorted(bins.edges[1:-1], curve.x, side="right")
+        return Bins(bins.edges, np.diff(bins.edges)).index(curve.x)
 
     def in_bin(self, k: int) -> str:
         """Return how many rows a bin holds, in words."""
@@ -115,15 +116,15 @@ def _shown(assessment: Assessment, n_points: int) -> Assessment:
 def _shown_curve(curve: Curve, n_points: int) -> Curve:
     if curve.method == "binned":
         return curve
-    turns = _turns(curve.y, curve.lower, curve.upper)
+    turns = _turns(curve.y, curve.low, curve.high)
     kept = turns[spread(len(turns), n_points)]
     return replace(
         curve,
         x=_rounded(curve.x[kept]),
         y=_rounded(curve.y[kept]),
         density=_rounded(curve.density[kept]),
-        lower=_rounded(curve.lower[kept]),
-        upper=_rounded(curve.upper[kept]),
+        low=_rounded(curve.low[kept]),
+        high=_rounded(curve.high[kept]),
     )
 
 

@@ -76,15 +76,15 @@ def drawn(model: Model, method: str) -> Curve:
         return curve
     least = np.exp(-0.5) / (model.assessment.n * curve.bandwidth * np.sqrt(2 * np.pi))
     near = (curve.density >= least) & near_scores(curve, model.scores)
-    y, lower, upper = (np.where(near, v, np.nan) for v in (curve.y, curve.lower, curve.upper))
-    return replace(curve, y=y, lower=lower, upper=upper)
+    y, lower, upper = (np.where(near, v, np.nan) for v in (curve.y, curve.low, curve.high))
+    return replace(curve, y=y, low=lower, high=upper)
 
 
 def point_words(model: Model, curve: Curve) -> list[list[str]]:
     """Return what is said of each point: score, outcome, interval and rows."""
     level = percent(curve.level)
     said = []
-    places = zip(curve.x, curve.y, curve.lower, curve.upper, model.bins_of(curve), strict=True)
+    places = zip(curve.x, curve.y, curve.low, curve.high, model.bins_of(curve), strict=True)
     for x, y, lower, upper, k in places:
         words = [f"{model.score} {figures(x).text}", f"{model.outcome} {figures(y).text}"]
         if np.isfinite(lower) and np.isfinite(upper):
@@ -100,7 +100,7 @@ def _marks(model: Model, curve: Curve) -> list[Spec]:
     found = [_dots(model, curve, text) if binned else line(model, curve.x, curve.y, text)]
     if curve.band is not None:
         limits = sticks if binned else band
-        found.insert(0, limits(model, curve.x, curve.lower, curve.upper))
+        found.insert(0, limits(model, curve.x, curve.low, curve.high))
     if curve.method == "isotonic":
         found.append(_level_stretches(model, curve))
     if not binned and len(model.assessment.masses):

@@ -134,7 +134,7 @@ def _curve_points(model: Model, method: str) -> PointTable:
     rows = tuple(
         (*(figures(v) for v in values), count(rows))
         for *values, rows in zip(
-            *(getattr(curve, name)[told].tolist() for name in ("x", "y", "lower", "upper")),
+            *(getattr(curve, name)[told].tolist() for name in ("x", "y", "low", "high")),
             n.tolist(),
             strict=True,
         )

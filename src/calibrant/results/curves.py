@@ -1,4 +1,4 @@
-"""Curves as data: outcomes to expect at each score, and the cumulative walk."""
+"""Curves as data: outcomes to expect at each score, and cumulative differences."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Curve(Result):
         scores.
     density
         The density of scores at x (for "isotonic" the share of weight at x).
-    lower, upper
+    low, high
         The band; nan where y is, and where none was asked for.
     bandwidth
         The scale of smoothing; nan for methods without one.
@@ -44,8 +44,8 @@ class Curve(Result):
     x: FloatArray
     y: FloatArray
     density: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+    low: FloatArray
+    high: FloatArray
     bandwidth: float
     area: float
     method: str
@@ -65,7 +65,7 @@ class Curve(Result):
         spread = np.arange(0, n, -(-2 * n // n_points))
         kept = np.unique(np.concatenate((spread, jumps, jumps + 1, [n - 1])))
         share = np.diff(np.cumsum(self.density)[kept], prepend=0.0)
-        names = ("x", "y", "lower", "upper")
+        names = ("x", "y", "low", "high")
         return replace(self, density=share, **{name: getattr(self, name)[kept] for name in names})
 
     def __repr__(self) -> str:

@@ -76,9 +76,9 @@ class BiasTable(Result):
         What the feature holds: "names", "numbers" or "dates".
     label
         What each row is about, in words.
-    low, high, mean
-        The least, the greatest and the mean value in each row: numbers, or datetime64; nan, or
-        NaT, for names and for what is missing.
+    minimum, maximum, mean
+        The minimum, maximum and mean value of the feature in each row: numbers, or datetime64;
+        nan, or NaT, for names and for what is missing.
     n
         Rows of data in each.
     weight
@@ -87,8 +87,8 @@ class BiasTable(Result):
         Weighted means of prediction and outcome.
     gap
         mean_true - mean_pred: positive where predictions are too low.
-    lower, upper
-        The interval of the gap.
+    low, high
+        The ends of the interval of the gap.
     level
         How often intervals should hold.
     simultaneous
@@ -104,16 +104,16 @@ class BiasTable(Result):
     feature: str
     kind: str
     label: tuple[str, ...]
-    low: AnyArray
-    high: AnyArray
+    minimum: AnyArray
+    maximum: AnyArray
     mean: AnyArray
     n: IntArray
     weight: FloatArray
     mean_pred: FloatArray
     mean_true: FloatArray
     gap: FloatArray
-    lower: FloatArray
-    upper: FloatArray
+    low: FloatArray
+    high: FloatArray
     level: float
     simultaneous: bool
     has_missing: bool = False
@@ -126,12 +126,12 @@ class BiasTable(Result):
     @property
     def is_biased(self) -> npt.NDArray[np.bool_]:
         """Where the interval leaves out 0."""
-        return np.asarray((self.lower > 0) | (self.upper < 0))
+        return np.asarray((self.low > 0) | (self.high < 0))
 
     def to_frame(self) -> pd.DataFrame:
         """Return a pandas table with one row a value, a bin or a name."""
-        measured = ("n", "weight", "mean_pred", "mean_true", "gap", "lower", "upper")
-        values = () if self.kind == "names" else ("low", "high", "mean")
+        measured = ("n", "weight", "mean_pred", "mean_true", "gap", "low", "high")
+        values = () if self.kind == "names" else ("minimum", "maximum", "mean")
         names = ("label", *values, *measured)
         return frame({name: getattr(self, name) for name in names})
 
@@ -147,7 +147,7 @@ class BiasTable(Result):
             line += f"{self.weight[k]:>9.6g} " if weighted else ""
             gap = round(float(self.gap[k]), 4) + 0.0  # which takes the sign off a zero
             line += f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {gap:+8.4f} "
-            line += f"{self.lower[k]:+8.4f}{self.upper[k]:+8.4f}"
+            line += f"{self.low[k]:+8.4f}{self.high[k]:+8.4f}"
             lines.append(line + (" *" if self.is_biased[k] else ""))
         scope = "all at once" if self.simultaneous else "each by itself"
         found = "* 0 lies outside; " if self.is_biased.any() else ""

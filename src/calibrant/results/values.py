@@ -64,11 +64,11 @@ class ScoreDecomposition(Result):
 class DistanceBounds(Result):
     """Bounds on the distance to calibration of a sample."""
 
-    lower: float
-    upper: float
+    low: float
+    high: float
 
     def __repr__(self) -> str:
-        return f"DistanceBounds({self.lower:.6g} <= distance <= {self.upper:.6g})"
+        return f"DistanceBounds({self.low:.6g} <= distance <= {self.high:.6g})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)

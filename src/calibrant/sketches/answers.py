@@ -12,39 +12,41 @@ of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import NoReturn
 
 import numpy as np
 
 from calibrant import cosine
 from calibrant.arrays import FloatArray
-from calibrant.binning import UniformBins
+from calibrant.compiled.passes import N_OUTER
 from calibrant.errors import SketchError
 from calibrant.lines import TAILS, Interval, Line, Quantity, Span
-from calibrant.problem import Assignment, Atoms, Block, Problem
+from calibrant.problem import MOST_SCORES, Assignment, CellOf, Pooled, Problem, with_extremes
+from calibrant.sample import Sample
 from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH
 from calibrant.sketches.state import Sketch
 from calibrant.sketches.table import CellTable
 
 # Upper bounds of E abs(He_q(Z)) / q! for q = 1, 2, 3.
 _C1, _C2, _C3 = 0.80, 0.49, 0.26
-# Scales of fewer cells than this are not resolved: the bound would exceed what it bounds.
-_FINEST_CELLS = 8
 # What FFT and integration may add on either side.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
-class _Known:
-    """What sketches of either scale know, and what none does."""
+class SketchProblem(Problem):
+    """One binary problem known by the cells of a sketch: what sketches of either scale know."""
 
     sketch: Sketch
 
-    is_exact = False
-    lowest = 0.0
+    @property
+    def rows(self) -> Sample:
+        """Refused, and with it every question that is not answered from cells."""
+        raise SketchError(
+            "a sketch does not know single rows, nor their order within a cell: give the rows, "
+            "y_true and y_prob"
+        )
 
     @cached_property
     def _table(self) -> CellTable:
@@ -72,76 +74,52 @@ class _Known:
 
     @property
     def cell_width(self) -> float:
-        """The width of a cell."""
+        """The width of a cell, on the scale of the sketch over its range."""
         return 1 / self.sketch.n_cells
 
-    @property
-    def finest_scale(self) -> float:
-        """The least scale that is resolved."""
-        return _FINEST_CELLS / self.sketch.n_cells
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Sorted scores, those of a cell at its centre: all of them, or tens of thousands."""
+        centre, _ = self._cells
+        order = np.argsort(centre, kind="stable")
+        rows = self._table.rows[order]
+        n = min(self.n, MOST_SCORES)
+        rank = np.floor(np.arange(n) / n * self.n)
+        found = centre[order][np.searchsorted(np.cumsum(rows), rank, side="right")]
+        return found if n == self.n else with_extremes(found, centre[order][rows > 0])
+
+    def cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
+        """Return sums over the rows of any cells of scores, shape (5, 2, n_cells).
+
+        The cells of the sketch are taken to be at their centres. Soft rows are known only as weight
+        on either outcome: as if outcomes had been drawn, which has more noise than they have.
+        """
+        centre, pred = self._cells
+        weight, squares = self._table.weight, self._table.squares
+        total: FloatArray = weight.sum(axis=0)
+        per_weight = np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
+        cell, sums = cell_of(centre), np.zeros((5, 2, n_cells))
+        for outcome in (0, 1):
+            w, squared = weight[outcome], weight[outcome] * per_weight
+            residual = outcome * w - pred[outcome]
+            mean = np.divide(residual, w, out=np.zeros_like(w), where=w > 0)
+            values = (w, squared, pred[outcome], residual, squared * mean**2)
+            for sum_, value in zip(sums[:, outcome], values, strict=True):
+                sum_ += np.bincount(cell, value, minlength=n_cells)
+        return sums
 
     @cached_property
-    def sum_error(self) -> float:
-        """How far sums over cells may be from those over rows, over W, by rounding."""
-        # One row after another is added; offsets count for no more than a cell's width.
-        size = self.cell_width if self._table.weighed is None else 1.0
-        return 1e-12 + 2.0**-52 * size * float(self._table.rows.max())
-
-    @property
-    def atoms(self) -> Atoms:
-        """Refused."""
-        _refuse("which scores are equal, nor their order within a cell")
-
-    @property
-    def steps(self) -> Atoms:
-        """Refused on the logit scale."""
-        _refuse_scale("probability")
-
-    @property
-    def step_spread(self) -> FloatArray:
-        """Refused on the logit scale."""
-        _refuse_scale("probability")
-
-    def decisive_steps(self) -> Atoms:
-        """Return the steps."""
-        return self.steps
-
-    @property
-    def walk_error(self) -> float:
-        """Refused on the logit scale."""
-        _refuse_scale("probability")
-
-    def blocks(self) -> Iterator[Block]:
-        """Refused."""
-        _refuse("single rows")
-
-    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Refused."""
-        _refuse("single rows")
-
-    def part(self) -> Problem:
-        """Refused."""
-        _refuse("single rows")
-
-    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Refused on the logit scale."""
-        _refuse_scale("probability")
-
-    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
-        """Refused on the logit scale."""
-        _refuse_scale("probability")
-
-    def spectrum_error(self, scale: float, quantity: Quantity) -> float:
-        """Refused on the logit scale."""
-        _refuse_scale("probability")
-
-    def squared_error(self) -> float:
-        """Refused on the logit scale."""
-        _refuse_scale("probability")
-
-    def logit_line(self, tails: float) -> Line:
-        """Refused on the probability scale."""
-        _refuse_scale("logit")
+    def _cells(self) -> tuple[FloatArray, FloatArray]:
+        """The centre of each cell, and the sums of w p by outcome."""
+        p0, p1, p2 = self._expansion
+        mass, first, second = self._moments
+        inner = p0 * mass + p1 * first + p2 / 2 * second
+        if self.sketch.cells.size == self.sketch.n_cells:
+            return p0, inner
+        # Beyond the reach of logit cells predictions are as good as 0 and 1.
+        ends = np.repeat([0.0, 1.0], N_OUTER // 2)
+        outer = ends * self._table.moments[0, :, self.sketch.n_cells :]
+        return np.concatenate((p0, ends)), np.concatenate((inner, outer), axis=1)
 
     @cached_property
     def _expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -173,9 +151,9 @@ class _Known:
         zero, one = self._moments[0]
         slope = self.sketch.cells.steepest
         reach = 1 / cells_per_scale
-        share = {"weight": zero + one, "true": one, "rows": zero + one}.get(quantity)
-        if share is not None:
-            return _C3 * reach**3 * float(share.sum()) / 32 / self.weight
+        mass = {"weight": zero + one, "true": one, "rows": zero + one}.get(quantity)
+        if mass is not None:
+            return _C3 * reach**3 * float(mass.sum()) / 32 / self.weight
         # p and y - p, whose p is itself expanded: each order lacks what the next would hold.
         size_of_one = p0 if quantity == "pred" else 1 - p0
         size = float(np.dot(zero, p0 + slope) + np.dot(one, size_of_one + slope))
@@ -184,14 +162,24 @@ class _Known:
         return (_C3 * reach**3 * size / 32 + lacking * squares / 2) / self.weight
 
 
-class OnProbabilities(_Known):
+class ProbabilitySketch(SketchProblem):
     """One binary problem known by its cells of probability."""
 
+    @cached_property
+    def sum_error(self) -> float:
+        """A bound on the rounding error of sums over cells, divided by W."""
+        # One row after another is added; offsets count for no more than a cell's width.
+        size = self.cell_width if self._table.weighed is None else 1.0
+        return 1e-12 + 2.0**-52 * size * float(self._table.rows.max())
+
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Return one row of sums over bins for each quantity, exactly."""
+        """Return the sums over bins, one row per quantity, exactly."""
         n_cells, n_bins = self.sketch.n_cells, assignment.n_bins
-        if not isinstance(assignment, UniformBins) or assignment.closed != "left":
-            _refuse("sums over bins that are not uniform, hard and closed on the left")
+        if not assignment.is_uniform:
+            raise SketchError(
+                "a sketch does not know sums over bins that are not uniform, hard and closed on "
+                "the left: give the rows, y_true and y_prob"
+            )
         if n_cells % n_bins:
             raise SketchError(
                 "must divide the {size} cells of the sketch",
@@ -200,7 +188,7 @@ class OnProbabilities(_Known):
                 hint="use another number, or give the rows",
                 size=n_cells,
             )
-        cells = np.array([self._cell_sums(quantity) for quantity in quantities])
+        cells = np.array([self._of_cells(quantity) for quantity in quantities])
         return np.asarray(cells.reshape(len(quantities), n_bins, -1).sum(axis=2))
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
@@ -213,38 +201,23 @@ class OnProbabilities(_Known):
         return self._smoothing_error(scale * self.sketch.n_cells, quantity) + _ROUNDING
 
     @cached_property
-    def steps(self) -> Atoms:
+    def pooled(self) -> Pooled:
         """The rows pooled by cell, each cell at its mean score."""
         rows, squares = self._table.rows, self._table.squares
         filled = rows > 0
-        weight, pred, true = (
-            self._cell_sums(quantity)[filled] for quantity in ("weight", "pred", "true")
-        )
-        score = np.minimum(pred / weight, 1.0)
-        return Atoms(
-            score, rows[filled].astype(np.float64), weight, squares[filled], true, true - pred
-        )
-
-    @property
-    def step_spread(self) -> FloatArray:
-        """The standard deviation of the scores in each cell."""
-        mass, first, second = self._cell_moments("weight")[:, self._table.rows > 0]
+        weight, first, second = self._cell_moments("weight")[:, filled]
+        pred, true = (self._of_cells(quantity)[filled] for quantity in ("pred", "true"))
         # Rounding may leave a little less than nothing of squares that cancel.
-        variance = np.maximum(second / mass - (first / mass) ** 2, 0.0)
-        return np.asarray(np.sqrt(variance) * self.cell_width)
-
-    @cached_property
-    def walk_error(self) -> float:
-        """How much farther than over cells a walk over the rows may stray, over W.
-
-        Within a cell the walk rises by sum w y (1 - p) in all and falls by sum w (1 - y) p, and
-        ends where both are spent: beyond its two ends it strays by the lesser of them.
-        """
-        p0, _, _ = self._expansion
-        zero, one = self._moments[0]
-        half = self.cell_width / 2
-        farther = np.minimum(one * (1 - p0 + half), zero * (p0 + half))
-        return float(farther.max()) / self.weight + _ROUNDING
+        variance = np.maximum(second / weight - (first / weight) ** 2, 0.0)
+        return Pooled(
+            score=np.minimum(pred / weight, 1.0),
+            rows=rows[filled].astype(np.float64),
+            weight=weight,
+            weight_squared=squares[filled],
+            true=true,
+            residual=true - pred,
+            spread=np.sqrt(variance) * self.cell_width,
+        )
 
     def squared_error(self) -> float:
         """Return the sum of w (p - y)^2, exactly."""
@@ -256,21 +229,31 @@ class OnProbabilities(_Known):
         total = squares.sum() - 2 * crossed.sum() + self._table.true_squared
         return max(float(total), 0.0)
 
-    def _cell_sums(self, quantity: Quantity) -> FloatArray:
+    def logit_line(self, tails: float) -> Line:
+        """Refused."""
+        raise _other_scale("logit")
+
+    def _of_cells(self, quantity: Quantity) -> FloatArray:
+        """Return the sum of a quantity over the rows of each cell."""
         if quantity == "rows":
             return self._table.rows.astype(np.float64)
         return np.asarray(self._cell_moments(quantity)[0])
 
 
-class OnLogits(_Known):
+class LogitSketch(SketchProblem):
     """One binary problem known by its cells of logits.
 
-    Rows beyond the reach of the cells are taken to be at infinity: their predictions are within
+    Rows beyond the range of the cells are taken to be at infinity: their predictions are within
     2e-9 of 0 or 1, and where they lie matters only to those whose outcome is a surprise.
     """
 
+    @property
+    def rows(self) -> Sample:
+        """Refused, and with it all that is not asked on the logit scale."""
+        raise _other_scale("probability")
+
     def logit_line(self, tails: float) -> Line:
-        """Return the rows at their logits, with room for noise of scale `tails` around them."""
+        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
         if tails > LOGIT_REACH:
             raise SketchError(
                 "a sketch smooths logits at scales up to {maximum:g}",
@@ -278,13 +261,13 @@ class OnLogits(_Known):
                 maximum=LOGIT_REACH,
             )
         width = self.sketch.cells.width
-        room = int(np.ceil(TAILS * tails / width))
-        reach = LOGIT_REACH + room * width
+        margin = int(np.ceil(TAILS * tails / width))
+        reach = LOGIT_REACH + margin * width
         whole = Span(-reach, reach)
 
         def interval(scale: float, *quantities: Quantity) -> Interval:
             moments = np.array([self._cell_moments(quantity) for quantity in quantities])
-            moments = np.pad(moments, ((0, 0), (0, 0), (room, room)))
+            moments = np.pad(moments, ((0, 0), (0, 0), (margin, margin)))
             return Interval(
                 whole, cosine.coefficients(moments, cosine.n_modes(scale / (2 * reach)))
             )
@@ -294,7 +277,7 @@ class OnLogits(_Known):
                 self._smoothing_error(scale / width, quantity) + self._unplaced(scale) + _ROUNDING
             )
 
-        return Line(interval, self._ends, partial(max, _FINEST_CELLS * width), error)
+        return Line(interval, self._ends, partial(max, self.finest_scale * 2 * LOGIT_REACH), error)
 
     def _ends(self, quantity: Quantity) -> tuple[float, float]:
         zero, one = self._outer
@@ -322,17 +305,13 @@ def problem_of(sketch: Sketch) -> Problem:
     """Return a sketch as a problem that measures can ask."""
     if sketch.n == 0:
         raise SketchError("the sketch is empty", hint="update it with rows first")
-    return OnProbabilities(sketch) if sketch.scale == "probability" else OnLogits(sketch)
+    return ProbabilitySketch(sketch) if sketch.scale == "probability" else LogitSketch(sketch)
 
 
-def _refuse(question: str) -> NoReturn:
-    raise SketchError("a sketch does not know {question}", hint="give the rows", question=question)
-
-
-def _refuse_scale(scale: str) -> NoReturn:
+def _other_scale(scale: str) -> SketchError:
     other = "logit" if scale == "probability" else "probability"
-    raise SketchError(
-        "this needs a sketch on the {scale} scale",
+    return SketchError(
+        "this needs a sketch on the {scale} scale, or the rows",
         value=other,
         found="one on the {value} scale",
         hint="make another on that scale",

@@ -1,8 +1,9 @@
 """Cells: which score is counted where in a sketch.
 
-Cell k holds the scores e_k <= p < e_{k+1}. The edges e_0 < ... < e_N are doubles in a table, the
-same on every machine, and a score belongs where comparing it with them puts it: arithmetic only
-guesses. So every engine that counts rows into cells agrees to the last row.
+Cell k holds the scores e_k <= p < e_{k+1}: the rule of :mod:`calibrant.binning`. The edges
+e_0 < ... < e_N are doubles in a table, the same on every machine, and a score belongs where
+comparing it with them puts it: arithmetic only guesses. So every engine that counts rows into cells
+agrees to the last row.
 
 On the probability scale e_k is k/N, correctly rounded, and the last cell also holds 1. Any number
 of bins that divides N is made of whole cells. The default, 50 400 = 2^5 3^2 5^2 7, is divided by
@@ -26,6 +27,7 @@ from typing import ClassVar, Literal
 import numpy as np
 
 from calibrant.arrays import FloatArray
+from calibrant.binning import UniformBins
 from calibrant.compiled.passes import N_OUTER, NEAR_EDGE
 from calibrant.logits import logit, sigmoid
 
@@ -81,9 +83,13 @@ class ProbabilityCells(Cells):
     scale: ClassVar[Scale] = "probability"
 
     @cached_property
+    def _bins(self) -> UniformBins:
+        return UniformBins.of(self.n_cells)
+
+    @property
     def edges(self) -> FloatArray:
         """The correctly rounded k / n_cells."""
-        return np.arange(self.n_cells + 1) / self.n_cells
+        return self._bins.edges
 
     @property
     def size(self) -> int:
@@ -109,8 +115,7 @@ class ProbabilityCells(Cells):
         # The product is rounded once: only next to an edge may it be on the wrong side.
         if offset.max() > NEAR_EDGE or offset.min() < -NEAR_EDGE:
             (near,) = np.nonzero(np.abs(offset) > NEAR_EDGE)
-            found = np.searchsorted(self.edges, p[near], side="right") - 1
-            np.minimum(found, self.n_cells - 1, out=found)
+            found = self._bins.index(p[near])
             cell[near], offset[near] = found, p[near] * self.n_cells - found - 0.5
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -27,7 +27,7 @@ class Memory(rc.Calibrator):
     """Says of every score whether it was among those learnt from."""
 
     def _fit_problem(self, problem):
-        score = problem.atoms.score
+        score = problem.rows.pooled.score
         edges = np.sort(np.concatenate((score, np.nextafter(score, 2))))
         return StepMap(edges, np.arange(len(edges) + 1) % 2)
 

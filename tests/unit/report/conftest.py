@@ -15,7 +15,7 @@ FEW = {"n_resamples": 50}
 def without_bands(assessment):
     """Return an assessment whose curves have no bands."""
     curves = tuple(
-        replace(one, lower=one.y * np.nan, upper=one.y * np.nan, band=None, simultaneous=False)
+        replace(one, low=one.y * np.nan, high=one.y * np.nan, band=None, simultaneous=False)
         for one in assessment.curves
     )
     return replace(assessment, curves=curves)
@@ -31,7 +31,7 @@ def found():
 def banded(found):
     """Return the assessment with bands of our own making around its curves."""
     curves = tuple(
-        replace(one, lower=one.y - 0.1, upper=one.y + 0.1, band="confidence", level=0.9)
+        replace(one, low=one.y - 0.1, high=one.y + 0.1, band="confidence", level=0.9)
         for one in found.curves
     )
     return replace(found, curves=curves)

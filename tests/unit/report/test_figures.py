@@ -42,9 +42,9 @@ def test_intervals_are_drawn_and_told(banded, method, fill):
     assert limits.get("fill") == fill
     curve = drawn(models[0], method)
     heights = {y for y in limits["y"] if y is not None}
-    assert heights == {y for side in (curve.lower, curve.upper) for y in side if np.isfinite(y)}
+    assert heights == {y for side in (curve.low, curve.high) for y in side if np.isfinite(y)}
     k = len(curve.x) // 2
-    words = f"90% interval {curve.lower[k]:.4g} to {curve.upper[k]:.4g}"
+    words = f"90% interval {curve.low[k]:.4g} to {curve.high[k]:.4g}"
     assert words in told(figure)[0]["text"][k]
     caption = next(view.caption for view in views(models) if view.key == method)
     assert caption.endswith("at a level of 90% for each score by itself.")
@@ -88,7 +88,7 @@ def test_level_stretches_of_an_isotonic_curve_are_heavier(found):
         found.curve("isotonic"),
         x=np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.9]),
         **dict.fromkeys(("y", "density"), np.array([0.2, 0.2, 0.2, 0.5, 0.7, 0.7])),
-        **dict.fromkeys(("lower", "upper"), np.full(6, np.nan)),
+        **dict.fromkeys(("low", "high"), np.full(6, np.nan)),
     )
     (model,) = read_models(replace(found, curves=(found.curve("smooth"), curve)))
     data = reliability_figure([model], "isotonic")["data"]

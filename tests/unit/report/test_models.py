@@ -16,7 +16,7 @@ def with_curve(found, *, x, y, **more):
         x=x,
         y=y,
         density=x,
-        **({"lower": nothing, "upper": nothing} | more),
+        **({"low": nothing, "high": nothing} | more),
     )
     return replace(found, curves=(*found.curves[:2], curve))
 
@@ -33,7 +33,7 @@ def test_level_runs_lose_only_points_that_a_line_does_not_need(found):
 def test_turns_of_a_band_are_kept(found):
     x = np.linspace(0, 1, 101)
     level = np.full(101, 0.5)
-    (model,) = read_models(with_curve(found, x=x, y=level, lower=level, upper=level + (x > 0.705)))
+    (model,) = read_models(with_curve(found, x=x, y=level, low=level, high=level + (x > 0.705)))
     assert model.curves["isotonic"].x.tolist() == [0, 0.7, 0.71, 1]
 
 

@@ -31,7 +31,7 @@ def test_bins_with_the_limits_of_their_curve(banded):
     bins, curve = banded.bins, banded.curve("binned")
     assert [row.n.value for row in rows] == bins.n.tolist()
     assert [row.gap.value for row in rows if row.gap != UNKNOWN] == bins.gap[bins.n > 0].tolist()
-    assert [row.low.value for row in rows if row.low != UNKNOWN] == curve.lower.tolist()
+    assert [row.low.value for row in rows if row.low != UNKNOWN] == curve.low.tolist()
     assert max(abs(row.tilt) for row in rows) == 1
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
@@ -11,18 +11,17 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
 from calibrant.inference.intervals.clusters import Clusters, cluster_noise
-from calibrant.measures.places import side_sums
 from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
 
-# Binomial counts of at least this variance are drawn as normal: sums over several cells, which is
-# all that any measure looks at, cannot tell.
+# Binomial counts of at least this variance are drawn as normal: no measure looks at single cells,
+# and sums over several are closer to normal still.
 _NORMAL_VARIANCE = 9.0
 
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows in cells: all that the noise of a measure depends on.
+    """Rows summed over cells: all that the noise of a measure depends on.
 
     Attributes
     ----------
@@ -34,9 +33,10 @@ class Cells:
     is_soft
         Whether outcomes are soft: then their noise is known only from the residuals.
     moves
-        How clusters move the residual totals, where there are any.
+        The deviations of the residual totals of (bundles of) clusters, shape (bundles, cells);
+        None where rows are independent.
     n_clusters
-        Their number, 0 where rows are independent.
+        The number of clusters, 0 where rows are independent.
     """
 
     sides: FloatArray
@@ -49,18 +49,17 @@ class Cells:
     def gather(
         cls, problem: Problem, cell_of: CellOf, n_cells: int, clusters: Clusters | None = None
     ) -> Cells:
-        """Gather a problem's rows in one pass; `cell_of` says where scores belong."""
-        sides = side_sums(problem, cell_of, n_cells)
-        cells = cls(sides, problem.weight, problem.is_soft)
+        """Sum a problem's rows in one pass; `cell_of` says which cell holds a score."""
+        cells = cls(problem.cell_sums(cell_of, n_cells), problem.weight, problem.is_soft)
         if clusters is None:
             return cells
         moves = clusters.moves(problem, cell_of, cells.residual)
-        return cls(sides, problem.weight, problem.is_soft, moves, clusters.n)
+        return replace(cells, moves=moves, n_clusters=clusters.n)
 
     def some(self, which: Index) -> Cells:
         """Return some of the cells; the others must hold no rows."""
         moves = None if self.moves is None else self.moves[:, which]
-        return Cells(self.sides[:, :, which], self.total, self.is_soft, moves, self.n_clusters)
+        return replace(self, sides=self.sides[:, :, which], moves=moves)
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -75,10 +74,9 @@ class Cells:
     @cached_property
     def score(self) -> FloatArray:
         """Mean score."""
-        pred = self.sides[2].sum(axis=0)
-        score = np.zeros_like(self.weight)
-        np.divide(pred, self.weight, out=score, where=self.weight > 0)
-        return np.clip(score, 0.0, 1.0)
+        pred: FloatArray = self.sides[2].sum(axis=0)
+        mean = np.divide(pred, self.weight, out=np.zeros_like(pred), where=self.weight > 0)
+        return np.clip(mean, 0.0, 1.0)
 
     @cached_property
     def residual(self) -> FloatArray:
@@ -93,11 +91,9 @@ class Cells:
     @cached_property
     def rows(self) -> FloatArray:
         """The effective number of rows: (sum w)^2 / sum w^2, a whole number."""
-        filled = self.weight > 0
-        ratio = self.weight[filled] ** 2 / self.weight_squared[filled]
-        rows = np.zeros_like(self.weight)
-        rows[filled] = np.maximum(np.rint(ratio), 1.0)
-        return rows
+        filled, empty = self.weight > 0, np.zeros_like(self.weight)
+        ratio = np.divide(self.weight**2, self.weight_squared, out=empty, where=filled)
+        return np.where(filled, np.maximum(np.rint(ratio), 1.0), 0.0)
 
     @cached_property
     def calibrated_variance(self) -> FloatArray:
@@ -120,22 +116,22 @@ class Cells:
         return max(float(self.calibrated_variance.sum()), seen)
 
     @property
-    def has_one_law(self) -> bool:
+    def has_one_distribution(self) -> bool:
         """Whether noise is drawn alike whether or not calibration is perfect."""
         return self.is_soft or self.moves is not None
 
     @cached_property
     def is_normal(self) -> bool:
         """Whether calibrated noise is drawn as normal in every cell."""
-        return self.has_one_law or not self._is_counted.any()
+        return self.has_one_distribution or not self._is_counted.any()
 
     @cached_property
     def growth(self) -> float:
         """How fast the variance of the mean residual may grow with its mean.
 
-        Moving the chance of outcome 1 by x changes its variance by at most x abs(1 - 2p): nothing
-        to speak of, unless outcomes are rare; then x more is as much more variance, as for a
-        Poisson count.
+        Changing the probability of outcome 1 by x changes its variance by at most x abs(1 - 2p):
+        negligible, unless outcomes are rare; then x more is as much more variance, as for a Poisson
+        count.
         """
         if self.is_soft:
             return 0.0
@@ -156,7 +152,7 @@ class Cells:
             return math.inf
         filled = self.weight > 0
         p = self.score[filled]
-        # As a share of the largest: fourth powers of weights may be beyond all numbers.
+        # Relative to the largest: fourth powers of weights may overflow.
         most = float(self.weight_squared.max())
         fourth = (self.weight_squared[filled] / most) ** 2 / self.rows[filled]
         spread = float(fourth @ (p * (1 - p) * (1 - 2 * p) ** 2))
@@ -165,12 +161,12 @@ class Cells:
 
     def calibrated_noise(self, n: int, rng: Generator) -> FloatArray:
         """Draw residual totals under perfect calibration, shape (n, cells)."""
-        if self.has_one_law:
+        if self.has_one_distribution:
             return self.noise(n, rng)
         noise = _normal(np.where(self._is_counted, 0.0, self.calibrated_variance), n, rng)
         (counted,) = np.nonzero(self._is_counted)
         k, p = self.rows[counted], self.score[counted]
-        # A cell at a time: what a binomial law needs is worked out once for all its draws.
+        # One cell at a time: the set-up of a binomial distribution serves all its draws.
         draws = rng.binomial(k.astype(np.int64)[:, None], p[:, None], (len(k), n)).T - k * p
         draws *= np.sqrt(self.weight_squared[counted] / k)
         noise[:, counted] = draws
@@ -196,8 +192,9 @@ class Cells:
 
     @cached_property
     def _is_counted(self) -> npt.NDArray[np.bool_]:
-        chance_variance = self.rows * self.score * (1 - self.score)
-        return np.asarray((chance_variance > 0) & (chance_variance < _NORMAL_VARIANCE))
+        """Where calibrated noise is drawn as a binomial count."""
+        variance = self.rows * self.score * (1 - self.score)
+        return np.asarray((variance > 0) & (variance < _NORMAL_VARIANCE))
 
 
 def _normal(variance: FloatArray, n: int, rng: Generator) -> FloatArray:

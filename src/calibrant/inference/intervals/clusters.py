@@ -1,10 +1,9 @@
-"""Rows that belong together: the noise of clusters that are drawn as a whole.
+"""Dependent rows: the noise of clusters that are resampled as a whole.
 
-With R_gc the residual total of cluster g in cell c and W_g its weight, drawing clusters again
-moves the total r_c, as a share of all weight, by the sum of z_g (R_gc - (W_g / W) r_c), z_g
-independent with variance 1: a multiplier bootstrap. Where clusters are many they are added up in
-bundles, each cluster with a random sign. This leaves the covariance of the noise what it was on
-average, and nearly so in fact.
+With R_gc the residual total of cluster g in cell c and W_g its weight, resampling clusters changes
+the total r_c by the sum of z_g (R_gc - (W_g / W) r_c), z_g independent with variance 1: a
+multiplier bootstrap. Where clusters are many they are added up in bundles, each cluster with a
+random sign, which leaves the covariance of the noise unchanged on average, and nearly so in fact.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import AnyArray, FloatArray, as_array, missing_values
+from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
 from calibrant.problem import CellOf, Index, Problem
 from calibrant.randomness import Generator
-from calibrant.reading import one_column, read_weights
+from calibrant.reading import read_labels
 
-# Covariances are right to about sqrt(2 / 1024), 4%.
+# Bundling changes covariances by about sqrt(2 / 1024), 4%.
 _MOST_BUNDLES = 1024
 
 
@@ -41,9 +40,17 @@ class Clusters:
     n: int
 
     @classmethod
-    def read(cls, groups: Any, sample_weight: Any, n_rows: int, rng: Generator) -> Clusters:
-        """Read one label a row; rows of weight 0 are left out as they are elsewhere."""
-        code = read_codes(groups, sample_weight, n_rows)
+    def read(
+        cls, labels: Any, sample_weight: Any, problem: Problem, rng: Generator
+    ) -> Clusters | None:
+        """Read one label per row, or None; rows of weight 0 are left out as they are elsewhere."""
+        if labels is None:
+            return None
+        if not problem.is_exact:
+            raise CalibrantError(
+                "clusters needs rows: a sketch does not know which rows belong together"
+            )
+        code = read_codes(labels, sample_weight, problem.n)
         return cls._of_codes(code, int(code.max()) + 1, rng)
 
     @classmethod
@@ -59,11 +66,11 @@ class Clusters:
         return cls(bundle[code], rng.choice([-1.0, 1.0], n)[code], n)
 
     def moves(self, problem: Problem, cell_of: CellOf, residual: FloatArray) -> FloatArray:
-        """Return how each bundle moves the residual totals of cells, shape (bundles, cells)."""
+        """Return the deviations of the residual totals of bundles, shape (bundles, cells)."""
         n_cells, n_bundles = len(residual), int(self.bundle.max()) + 1
         moved, weight = np.zeros(n_bundles * n_cells), np.zeros(n_bundles)
         start = 0
-        for p, y, given in problem.blocks():
+        for p, y, given in problem.rows.blocks():
             rows = slice(start, start + len(p))
             start = rows.stop
             w = self.sign[rows] if given is None else given * self.sign[rows]
@@ -74,49 +81,20 @@ class Clusters:
         return np.asarray(moves * np.sqrt(self.n / (self.n - 1)))
 
 
-def read_codes(groups: Any, sample_weight: Any, n_rows: int) -> Index:
+def read_codes(labels: Any, sample_weight: Any, n_rows: int) -> Index:
     """Return the number of the cluster of each row that carries weight."""
-    labels = one_column(as_array(groups, "groups"), "groups")
-    _check_labelled(labels)
-    weight = read_weights(sample_weight, len(labels)) if sample_weight is not None else None
-    if weight is not None:
-        labels = labels[weight > 0]
-    if len(labels) != n_rows:
+    names, code = read_labels(labels, "clusters", sample_weight, n_rows, allow_missing=False)
+    if len(names) == 1:
         raise CalibrantError(
-            "must have one cluster label per row",
-            argument="groups",
-            value=len(labels),
-            found="{value} labels for {n_rows} rows with positive weight",
-            n_rows=n_rows,
+            "must hold at least two clusters", argument="clusters", value=1, found="one"
         )
-    try:
-        _, code = np.unique(labels, return_inverse=True)
-    except TypeError:
-        raise CalibrantError(
-            "must hold labels of one type, such as all numbers or all strings", argument="groups"
-        ) from None
-    if code.max() == 0:
-        raise CalibrantError(
-            "must hold at least two clusters", argument="groups", value=1, found="one"
-        )
-    return np.asarray(code)
-
-
-def _check_labelled(labels: AnyArray) -> None:
-    """Refuse missing labels, as those of dataframe columns are: they are no cluster."""
-    if labels.dtype.kind == "O":
-        kept = labels.tolist()
-        missing = np.array([one is None or (isinstance(one, float) and one != one) for one in kept])
-    else:
-        missing = np.asarray(labels != labels)
-    if missing.any():
-        raise missing_values("groups", missing)
+    return code
 
 
 def cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) -> FloatArray:
     """Draw noise of the residual totals, shape (n, cells).
 
-    That variances are known from so many clusters only makes it t-distributed, not normal.
+    It is t-distributed, not normal, since variances are estimated from so many clusters only.
     """
     noise, drawn = np.zeros((n, moves.shape[1])), rng.standard_normal((n, len(moves)))
     # Most of very many cells hold no rows.

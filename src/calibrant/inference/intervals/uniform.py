@@ -109,14 +109,14 @@ class Noise:
         cells = view.cells
         sd = math.sqrt(cells.variance) / cells.total
         few = math.ceil(_DRAWS_PER_TAIL / tail)
-        if few < n and not cells.has_one_law and _is_far_from_calibrated(view, few, rng):
+        if few < n and not cells.has_one_distribution and _is_far_from_calibrated(view, few, rng):
             totals = cells.noise(n, rng)
             return cls(totals, view.of_noise(totals), False, sd)
         totals = cells.calibrated_noise(n, rng)
         images = view.of_noise(totals)
         null = shifted_norms(view.image.norm, images, view.offset)
         calibrated = view.value <= quantile(null, 1 - tail) + _TIE * sd
-        if cells.has_one_law:
+        if cells.has_one_distribution:
             return cls(totals, images, calibrated, sd)
         expected = float(cells.calibrated_variance.sum())
         if calibrated and cells.is_normal and expected > 0:

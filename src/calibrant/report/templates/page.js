@@ -58,8 +58,8 @@
       zip({ low: edges.slice(0, -1), high: edges.slice(1), ...rest })
     ))),
     "curves.csv": () => csv(perModel((one) => one.curves.flatMap(
-      ({ method, x, y, density, lower, upper }) => (
-        zip({ x, y, density, lower, upper }).map((row) => ({ method, ...row }))
+      ({ method, x, y, density, low, high }) => (
+        zip({ x, y, density, low, high }).map((row) => ({ method, ...row }))
       ),
     ))),
     "cumulative.csv": () => csv(perModel(({ cumulative: { fraction, score, deviation } }) => (

@@ -1,15 +1,15 @@
-"""The cumulative walk of a group against the population that it is part of.
+"""Cumulative differences of a group and the population that it is part of.
 
 Around each distinct score of the group lies a cell: the rows of the whole population that are
-nearer to it than to any other score of the group. A step is the sum of w (r - m) over the group's
-rows at that score, r = y - p being residuals and m their mean over the cell. Residuals rather than
-outcomes: where scores in a cell differ, so do the outcomes to be expected. Dealt out again within
-a cell, in any order, residuals give its step mean 0 and variance
+nearer to it than to any other score of the group. An increment is the sum of w (r - m) over the
+group's rows at that score, r = y - p being residuals and m their mean over the cell. Residuals
+rather than outcomes: where scores in a cell differ, so do the outcomes to be expected. Permuted at
+random within a cell, residuals give its increment mean 0 and variance
 
     v ((1 - f)^2 sum_{group} w^2 + f^2 sum_{others} w^2),    v = sum (r - rbar)^2 / (rows - 1),
 
-with f the group's share of the cell's weight. At a shared score that is the null hypothesis itself,
-where residuals differ as outcomes do; among unequal scores it is an approximation.
+with f the group's fraction of the cell's weight. At a shared score that is the null hypothesis
+itself, where residuals differ as outcomes do; among unequal scores it is an approximation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import numpy.typing as npt
 
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
-from calibrant.measures.walk import Walk
+from calibrant.measures.cumulative_differences import CumulativeDifferences
 from calibrant.problem import Index, Problem
 from calibrant.reading import one_column
 from calibrant.sample import Sample
@@ -38,7 +38,7 @@ class GroupCells:
     Attributes
     ----------
     score
-        The group's distinct scores, one a cell.
+        The group's distinct scores, one per cell.
     starts
         The first row of each cell.
     member
@@ -60,7 +60,7 @@ class GroupCells:
     @classmethod
     def around(cls, problem: Problem, member: Mask) -> GroupCells:
         """Gather the rows around the scores of a group, refusing where all are its own."""
-        p, y, w = problem.columns()
+        p, y, w = problem.rows.columns()
         score = np.unique(p[member])
         # Beyond its lowest and highest scores the group has nothing to be compared at.
         near = (p >= score[0]) & (p <= score[-1])
@@ -104,7 +104,9 @@ class GroupCells:
 
     @property
     def residual(self) -> FloatArray:
-        """The residual y - p of each row, less that of the first row of its cell: no step notices.
+        """The residual y - p of each row, less that of the first row of its cell.
+
+        No increment depends on that.
 
         Exactly 0 where all rows of a cell are alike, so that rounding is never taken for noise.
         """
@@ -113,24 +115,25 @@ class GroupCells:
 
     @property
     def contrast(self) -> FloatArray:
-        """What each residual counts in its step: these sum to 0 over every cell."""
-        share = self._spread_out(self.group_weight / self.sums(self.w))
-        return self.w * np.where(self.member, 1 - share, -share)
+        """The factor of each residual in its increment: these sum to 0 over every cell."""
+        fraction = self._spread_out(self.group_weight / self.sums(self.w))
+        return self.w * np.where(self.member, 1 - fraction, -fraction)
 
     @property
     def variance(self) -> FloatArray:
-        """The variance of each step when the residuals of its cell are dealt out again."""
+        """The variance of each increment when the residuals of its cell are permuted."""
         residual, rows = self.residual, self.rows
         centred = residual - self._spread_out(self.sums(residual) / rows)
         spread = self.sums(centred**2) / np.maximum(rows - 1, 1)
         return spread * self.sums(self.contrast**2)
 
-    def walk(self) -> Walk:
-        """Return the walk of the group's residuals minus its cells' means."""
+    def differences(self) -> CumulativeDifferences:
+        """Return the cumulative differences of the group's residuals and its cells' means."""
         weight = self.group_weight
-        step = self.sums(self.contrast * self.residual)
+        increment = self.sums(self.contrast * self.residual)
         variance = np.nan if self.is_soft else float(self.variance.sum())
-        return Walk(self.score, weight, step, math.sqrt(variance) / float(weight.sum()))
+        sigma = math.sqrt(variance) / float(weight.sum())
+        return CumulativeDifferences(self.score, weight, increment, sigma)
 
     def _spread_out(self, values: FloatArray) -> FloatArray:
         """Repeat a value of each cell for all of its rows."""
@@ -139,7 +142,7 @@ class GroupCells:
 
 def group_alone(problem: Problem, member: Mask) -> Sample:
     """Return the problem of the group's rows by themselves."""
-    p, y, w = problem.columns()
+    p, y, w = problem.rows.columns()
     return Sample(y[member], p[member], w[member] if problem.is_weighted else None)
 
 
