@@ -141,9 +141,7 @@ def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_], name: str) -> tuple
 def _number(label: Any, found: dict[Any, int], name: str) -> int:
     label = label.item() if isinstance(label, np.generic) else label
     if not isinstance(label, Hashable):
-        raise CalibrantError(
-            f"{name} must hold labels; got {label!r:.40}, a {type(label).__name__}"
-        )
+        raise CalibrantError("must hold hashable labels", argument=name, value=label)
     if isinstance(label, float) and label.is_integer():
         label = int(label)
     return found.setdefault(label, len(found))

@@ -221,7 +221,7 @@ class TestResult:
         pytest.importorskip("pandas")
         named, numbered = along(list("aabbcc")).to_frame(), along([1, 1, 1, 2, 2, 2]).to_frame()
         assert named["label"].tolist() == ["a", "b", "c"]
-        assert "low" not in named
+        assert "minimum" not in named
         assert numbered["mean"].tolist() == [1, 2]
 
 
@@ -266,7 +266,7 @@ class TestDates:
         days = np.array([*self.DAYS, "NaT"], dtype="datetime64[D]").repeat(10)
         found = bias_along([0, 1] * 25, [0.5] * 50, days).to_dict()
         assert json.loads(json.dumps(found)) == found
-        assert found["low"] == [*(f"{day}T00:00:00" for day in self.DAYS), None]
+        assert found["minimum"] == [*(f"{day}T00:00:00" for day in self.DAYS), None]
 
 
 def test_long_names_keep_to_a_line():

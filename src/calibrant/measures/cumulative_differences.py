@@ -158,11 +158,16 @@ def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
     """Return sigma, refusing where there is no noise to compare with."""
     if np.isnan(differences.sigma):
         raise CalibrantError(
-            f"{purpose} needs 0/1 outcomes, whose noise is known; y_true has soft labels"
+            "must be 0 or 1 for {purpose}, as the noise of soft labels is unknown",
+            argument="y_true",
+            found="soft labels",
+            purpose=purpose,
         )
     if differences.sigma == 0:
         raise CalibrantError(
-            f"{purpose} needs a prediction strictly between 0 and 1; every y_prob is 0 or 1, "
-            "which leaves nothing to chance"
+            "must hold a prediction strictly between 0 and 1 for {purpose}: without any there is "
+            "no noise",
+            argument="y_prob",
+            purpose=purpose,
         )
     return differences.sigma
