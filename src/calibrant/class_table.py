@@ -16,8 +16,8 @@ import numpy as np
 
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.binning import UniformBins
-from calibrant.compiled import passes
 from calibrant.norms import Norm
+from calibrant.numerics import passes
 from calibrant.problem import Index, Problem
 from calibrant.sample import BLOCK_ROWS, Sample
 

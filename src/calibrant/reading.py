@@ -12,8 +12,8 @@ from typing import Any
 
 from calibrant import checks
 from calibrant.arrays import AnyArray, as_array
-from calibrant.compiled import passes
 from calibrant.labels import read_outcomes
+from calibrant.numerics import passes
 from calibrant.sample import Sample
 
 

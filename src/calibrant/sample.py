@@ -13,12 +13,12 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant import checks, cosine, pooling
+from calibrant import checks, pooling
 from calibrant.arrays import AnyArray, FloatArray
 from calibrant.binning import UniformBins
-from calibrant.compiled import passes
 from calibrant.lines import Blocks, Line, Quantity, line_of_rows
-from calibrant.logits import logit
+from calibrant.numerics import passes, smoothing
+from calibrant.numerics.probability import logit
 from calibrant.problem import Assignment, Atoms, Block, Index
 
 # Small enough for a block and its temporaries to stay in cache. Larger temporaries are fresh
@@ -161,21 +161,22 @@ class Sample:
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
-        folded = self._folded_moments(cosine.cells_for(passes.ORDER, scale), quantities)
-        if folded is not None:
-            return cosine.folded_coefficients(folded, cosine.n_modes(scale))
-        n_cells, order = cosine.resolution(self.n, scale)
-        blocks = (
-            (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-            for p, y, w in self.blocks()
-        )
-        moments = cosine.gather(blocks, len(quantities), n_cells, order)
-        return cosine.coefficients(moments, cosine.n_modes(scale))
+        n_cells, n_moments = smoothing.resolution(self.n, scale)
+        moments = self._compiled_moments(n_cells, n_moments, quantities)
+        if moments is None:
+            blocks = (
+                (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
+                for p, y, w in self.blocks()
+            )
+            moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
+        return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
-    def _folded_moments(self, n_cells: int, of: tuple[Quantity, ...]) -> FloatArray | None:
-        """Return the folded moments of each quantity in each cell, if compiled code can."""
+    def _compiled_moments(
+        self, n_cells: int, n_moments: int, of: tuple[Quantity, ...]
+    ) -> FloatArray | None:
+        """Return the moments of each quantity in each cell, if compiled code can."""
         columns = self._to_pass_over()
-        if columns is None:
+        if columns is None or n_moments != passes.N_MOMENTS:
             return None
         found = []
         for quantity in of:
@@ -262,7 +263,7 @@ class Sample:
     cell_width = 0.0
     sum_error = 0.0
     walk_error = 0.0
-    finest_scale = cosine.FINEST_SCALE
+    finest_scale = smoothing.FINEST_SCALE
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
         """Return 0."""

@@ -18,12 +18,12 @@ from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.inference.cumulative import WalkTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals.measured import Question
-from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.binned_error import BinnedError, read_binned_error
 from calibrant.measures.smooth_error import SmoothError
 from calibrant.measures.walk import Statistic, Walk, calibration_walk
 from calibrant.multiclass import one_problem
+from calibrant.numerics.probability import benjamini_hochberg, holm
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult

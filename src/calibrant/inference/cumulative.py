@@ -15,17 +15,17 @@ from typing import Any, Literal
 
 from calibrant import checks
 from calibrant.errors import CalibrantError
-from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import (
+    ROUNDING,
     CalibratedOutcomes,
     Null,
     dealt_out,
-    rank_p_value,
     simulate,
 )
 from calibrant.measures.group_walk import GroupCells, group_alone, read_group
 from calibrant.measures.walk import Statistic, Walk, decisive_walk, known_sigma
 from calibrant.multiclass import one_problem
+from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
 from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
 
@@ -56,7 +56,7 @@ class WalkTest:
         if self.n_walks:
             high, low = simulate(null(), self.n_walks, self.rng)
             simulated = self.statistic.of(high, low) / walk.total
-            p_value = rank_p_value(simulated, observed, sigma)
+            p_value = rank_p_value(simulated, observed, ROUNDING * sigma)
         else:
             p_value = max(float(_LAWS[self.statistic].sf(observed / sigma)), _SMALLEST)
         return TestResult(

@@ -12,10 +12,10 @@ from collections.abc import Iterator
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.compiled.passes import N_OUTER
-from calibrant.logits import logit
+from calibrant.numerics.probability import logit
 from calibrant.problem import CellOf, Problem
 from calibrant.sketches.answers import OnLogits, OnProbabilities
+from calibrant.sketches.cells import N_OUTER
 from calibrant.sketches.state import Sketch
 
 N_SUMS = 5

@@ -6,8 +6,8 @@ Gaussian whose scale is s cells, what is left out of it has L1 norm at most
 
     c_3 / (32 s^3),   c_q = E abs(He_q(Z)) / q!,
 
-as in :mod:`calibrant.cosine`. Its prediction, which is itself known by such terms, lacks multiples
-of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
+as in :mod:`calibrant.numerics.smoothing`. Its prediction, itself known by such terms, lacks
+multiples of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ from typing import NoReturn
 
 import numpy as np
 
-from calibrant import cosine
 from calibrant.arrays import FloatArray
 from calibrant.binning import UniformBins
 from calibrant.errors import SketchError
-from calibrant.lines import TAILS, Interval, Line, Quantity, Span
+from calibrant.lines import Line, Quantity
+from calibrant.numerics import smoothing
+from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, LineSpectrum, Span
 from calibrant.problem import Assignment, Atoms, Block, Problem
 from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH
 from calibrant.sketches.state import Sketch
@@ -206,7 +207,7 @@ class OnProbabilities(_Known):
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         moments = np.array([self._cell_moments(quantity) for quantity in quantities])
-        return cosine.coefficients(moments, cosine.n_modes(scale))
+        return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
         """Bound the L1 norm, over W, of what a quantity smoothed at `scale` lacks."""
@@ -278,15 +279,15 @@ class OnLogits(_Known):
                 maximum=LOGIT_REACH,
             )
         width = self.sketch.cells.width
-        room = int(np.ceil(TAILS * tails / width))
+        room = int(np.ceil(GAUSSIAN_RADIUS * tails / width))
         reach = LOGIT_REACH + room * width
         whole = Span(-reach, reach)
 
-        def interval(scale: float, *quantities: Quantity) -> Interval:
+        def interval(scale: float, *quantities: Quantity) -> LineSpectrum:
             moments = np.array([self._cell_moments(quantity) for quantity in quantities])
             moments = np.pad(moments, ((0, 0), (0, 0), (room, room)))
-            return Interval(
-                whole, cosine.coefficients(moments, cosine.n_modes(scale / (2 * reach)))
+            return LineSpectrum(
+                whole, smoothing.coefficients(moments, smoothing.n_modes(scale / (2 * reach)))
             )
 
         def error(scale: float, quantity: Quantity) -> float:
