@@ -182,7 +182,7 @@ def _p_more(a: NoisyError, b: NoisyError) -> float:
 
     p = usual - spare(usual)
     if p < usual:
-        p = monotone_root(spare, p, usual, 0.5 / len(a.images))
+        p = monotone_root(spare, p, usual, 0.05 / len(a.images))
     return max(p, a.p_calibrated)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from functools import cache
 from typing import NamedTuple
 
 _MAX_STEPS = 100
@@ -68,8 +69,9 @@ def monotone_root(
     """Return where a non-decreasing function is 0, or the end nearer to that."""
     from scipy.optimize import brentq
 
-    if rising(low) >= 0:
+    known = cache(rising)  # brentq begins at the ends
+    if known(low) >= 0:
         return low
-    if rising(high) <= 0:
+    if known(high) <= 0:
         return high
-    return float(brentq(rising, low, high, xtol=tolerance))
+    return float(brentq(known, low, high, xtol=tolerance))

@@ -61,8 +61,8 @@ _FEW_EVENTS = 15.0
 _FAR, _DRAWS_PER_TAIL = 2.0, 2.5
 # Norms of one outcome or another may be equal, but for rounding.
 _TIE = 1e-9
-# Ends are found to this share of the standard deviation of the mean residual, or of smECE.
-_PRECISION = 2e-3
+# Ends are found to this fraction of the standard deviation of the mean residual, or of smECE.
+_PRECISION = 1e-6
 
 
 @dataclass(frozen=True)
