@@ -21,12 +21,8 @@ from calibrant.numerics import passes, smoothing
 from calibrant.numerics.probability import logit
 from calibrant.problem import Assignment, Atoms, Block, Index
 
-# Small enough for a block and its temporaries to stay in cache. Larger temporaries are fresh
-# memory, page faults and all, until the allocator has seen enough of them to keep them: only long
-# samples gain by larger blocks.
-BLOCK_ROWS = 1 << 16
-_SHORT_BLOCK_ROWS = 1 << 14
-_LONG_SAMPLE = 1 << 20
+# Small enough for a block and its temporaries to stay in cache, and for the allocator to keep them.
+BLOCK_ROWS = 1 << 14
 _LANES = 4
 # From so many rows on, finding the decisive ones is faster than sorting all.
 _WORTH_NOT_SORTING = 1 << 17
@@ -99,15 +95,14 @@ class Sample:
         """Whether any outcome lies strictly between 0 and 1."""
         if self.y.dtype.kind != "f":
             return False
-        starts = range(0, self.n, _SHORT_BLOCK_ROWS)
-        blocks = (self.y[start : start + _SHORT_BLOCK_ROWS] for start in starts)
+        starts = range(0, self.n, BLOCK_ROWS)
+        blocks = (self.y[start : start + BLOCK_ROWS] for start in starts)
         return not all(checks.all_zero_or_one(y) for y in blocks)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows as float64 (p, y, w) blocks of at most BLOCK_ROWS."""
-        n_rows = _SHORT_BLOCK_ROWS if self.n < _LONG_SAMPLE else BLOCK_ROWS
-        for start in range(0, self.n, n_rows):
-            rows = slice(start, start + n_rows)
+        for start in range(0, self.n, BLOCK_ROWS):
+            rows = slice(start, start + BLOCK_ROWS)
             w = None if self.w is None else _float64(self.w[rows])
             yield _float64(self.p[rows]), _float64(self.y[rows]), w
 
@@ -141,7 +136,7 @@ class Sample:
                 return found[[_UNIFORM_SUMS[quantity] for quantity in quantities]]
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
-        has_lanes = self.n > _SHORT_BLOCK_ROWS
+        has_lanes = self.n > BLOCK_ROWS
         lanes = _TURNS * assignment.n_bins if has_lanes else None
         sums = np.zeros((len(quantities), (_LANES if has_lanes else 1) * assignment.n_bins))
         for p, y, w in self.blocks():

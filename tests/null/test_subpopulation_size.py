@@ -8,10 +8,10 @@ others' are not, cells are wide, and outcomes follow p.
 import numpy as np
 import pytest
 
-from calibrant.inference.laws import brownian_range
 from calibrant.inference.null import dealt_out, rank_p_value, simulate
 from calibrant.measures.group_walk import GroupCells
 from calibrant.measures.walk import Statistic
+from calibrant.numerics.probability import brownian_range
 from calibrant.sample import Sample
 
 LEVEL = 0.05

@@ -79,7 +79,7 @@ class Densities:
     def error(self) -> float:
         """The integral of abs(g - t f)."""
         residual = self.true - self.t * self.weight
-        return float(abs_integral(residual)) * self.axis.length
+        return abs_integral(residual) * self.axis.length
 
 
 @dataclass(frozen=True)

@@ -135,10 +135,10 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
             maximum=most,
         )
     a = interval.coefficients
-    n_points = smoothing.grid_points(step / length, a.shape[-1] - 1)
+    n_points = smoothing.integration_points(step / length, a.shape[-1] - 1)
     true, mass = smoothing.series_values(smoothing.damped(a, sigma / length), n_points)
     rho = expit(interval.axis.positions(np.arange(n_points + 1) / n_points))
-    return (_at_infinity(line) + float(abs_integral(true - rho * mass))) / weight
+    return (_at_infinity(line) + abs_integral(true - rho * mass)) / weight
 
 
 def _line(u: FloatArray, values: Mapping[Quantity, FloatArray], sigma: float) -> Line:

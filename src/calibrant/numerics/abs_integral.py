@@ -56,13 +56,8 @@ _VERTEX_STEPS, _ROUNDING = 3, 1e-14
 _TINY = np.finfo(np.float64).tiny
 
 
-def abs_integral(f: FloatArray) -> FloatArray:
-    """Return the integral of abs(f) over [0, 1] from its values at 0, 1/N, ..., 1, six or more.
-
-    Of several rows, each a function, return that of each.
-    """
-    if f.ndim > 1:
-        return np.array([abs_integral(row) for row in f])
+def abs_integral(f: FloatArray) -> float:
+    """Return the integral of abs(f) over [0, 1] from its values at 0, 1/N, ..., 1, six or more."""
     n_steps = len(f) - 1
     before, after = _BEYOND @ f[5::-1], _BEYOND @ f[-6:]
     # What lies before 0 stands at the end, where indices below 0 find it.
@@ -71,7 +66,7 @@ def abs_integral(f: FloatArray) -> FloatArray:
         np.where(f[place] < 0, -1.0, 1.0) * (around[_NEAREST + place] @ _END_TERM)
         for place in (0, n_steps)
     )
-    return np.asarray(_integral(around, n_steps)[0] + (start - end) / n_steps)
+    return _integral(around, n_steps)[0] + float(start - end) / n_steps
 
 
 def abs_integral_even(f: FloatArray) -> tuple[float, float]:

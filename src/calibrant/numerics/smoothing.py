@@ -32,6 +32,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Protocol
 
 import numpy as np
@@ -55,6 +56,8 @@ _CELLS_PER_SCALE = {4: 37, 8: 3}
 _MIN_CELLS = 64
 # Four moments in so many cells take 4 MB: more would not stay in the processor's cache.
 _MAX_CELLS = 1 << 17
+# Series of so few modes are kept for the next call: making them takes longer than using them.
+_MAX_CACHED = 1 << 12
 # At scales below this one, moments and their transforms would take a third of a gigabyte.
 FINEST_SCALE = 2.0**-17
 # Up to so many scales an interval is taken whole, which needs no sorted points.
@@ -166,10 +169,15 @@ def cell_moments(
         np.minimum(cell, n_cells - 1, out=cell)  # 1 is in the last cell
         offset -= cell
         offset -= 0.5
+        # The faster way, unless there are so many cells that making them anew takes longer.
+        is_coarse = n_cells <= len(x)
         for sums, value in zip(moments, values, strict=True):
             power = np.array(value)
             for moment in sums:
-                np.add.at(moment, cell, power)
+                if is_coarse:
+                    moment += np.bincount(cell, power, n_cells)
+                else:
+                    np.add.at(moment, cell, power)
                 power *= offset
     return moments
 
@@ -184,17 +192,26 @@ def coefficients(moments: FloatArray, modes: int) -> FloatArray:
     from scipy.fft import dct, dst
 
     n_moments, n_cells = moments.shape[-2:]
-    node = np.cos(np.pi * (np.arange(n_moments) + 0.5) / n_moments) / 2
-    interpolation = np.linalg.inv(np.vander(node, increasing=True))
-    angle = np.pi / n_cells * np.multiply.outer(node, np.arange(modes + 1))
-    even = interpolation[::2] @ np.cos(angle)
-    odd = interpolation[1::2] @ np.sin(angle)
+    factors = _offset_series if modes <= _MAX_CACHED else _offset_series.__wrapped__
+    even, odd = factors(n_cells, n_moments, modes)
     cosines = dct(moments[..., ::2, :], axis=-1)[..., : modes + 1]
     sines = dst(moments[..., 1::2, :], axis=-1)[..., :modes]
-    a = np.einsum("...qk,qk->...k", cosines, even)
-    a[..., 1:] -= np.einsum("...qk,qk->...k", sines, odd[:, 1:])
-    # scipy's transforms are twice the sums.
-    return np.asarray(a / 2)
+    a = (cosines * even).sum(axis=-2)
+    a[..., 1:] -= (sines * odd).sum(axis=-2)
+    return np.asarray(a)
+
+
+@lru_cache(maxsize=16)
+def _offset_series(n_cells: int, n_moments: int, modes: int) -> tuple[FloatArray, FloatArray]:
+    """Return the coefficients of even powers of d in cos(u d) / 2 and of odd ones in sin(u d) / 2.
+
+    One row per power; halves because scipy's transforms are twice the sums. Interpolated at
+    Chebyshev's nodes; one column per mode, from 0 and from 1 on.
+    """
+    node = np.cos(np.pi * (np.arange(n_moments) + 0.5) / n_moments) / 2
+    interpolation = np.linalg.inv(np.vander(node, increasing=True)) / 2
+    angle = np.multiply.outer(node, np.pi / n_cells * np.arange(modes + 1))
+    return interpolation[::2] @ np.cos(angle), interpolation[1::2] @ np.sin(angle[:, 1:])
 
 
 # Smoothed functions
@@ -209,8 +226,8 @@ def filtered(
     a: FloatArray, scale: float | FloatArray, multiplier: Callable[[FloatArray], FloatArray]
 ) -> FloatArray:
     """Return the coefficients after smoothing with a kernel, given its Fourier transform."""
-    frequency = np.pi * np.arange(a.shape[-1], dtype=np.float64)
-    return np.asarray(a * multiplier(np.multiply.outer(scale, frequency)))
+    frequency = np.multiply.outer(np.pi * scale, np.arange(a.shape[-1]))
+    return np.asarray(a * multiplier(frequency))
 
 
 def series_values(b: FloatArray, n_points: int) -> FloatArray:
@@ -224,6 +241,11 @@ def grid_points(scale: float, modes: int) -> int:
     return 1 << math.ceil(math.log2(max(wanted, modes + 1, _MIN_POINTS)))
 
 
+def integration_points(scale: float, modes: int) -> int:
+    """Return how many steps of [0, 1] suffice to integrate a function smooth at this scale."""
+    return fast_length(max(_POINTS_TO_INTEGRATE / scale, modes + 1, _MIN_POINTS))
+
+
 def l1_norm(a: FloatArray, scale: float, *, rough: bool = False) -> tuple[float, float]:
     """Return the integral over [0, 1] of abs(h_s), and its derivative with respect to the scale.
 
@@ -232,7 +254,7 @@ def l1_norm(a: FloatArray, scale: float, *, rough: bool = False) -> tuple[float,
     integral and two of the derivative.
     """
     modes = min(n_modes(scale), len(a) - 1)
-    n_points = fast_length(max(_POINTS_TO_INTEGRATE / scale, modes + 1, _MIN_POINTS))
+    n_points = integration_points(scale, modes)
     h = series_values(damped(a[: modes + 1], scale), n_points)
     integral, steepness = (rough_abs_integral_even if rough else abs_integral_even)(h)
     return integral, -2 * scale * steepness
