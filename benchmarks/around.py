@@ -5,17 +5,18 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from contextlib import contextmanager
 
 import numpy as np
 
 import calibrant as cb
 from benchmarks import samples
-from benchmarks.compiled import numpy_alone
 from benchmarks.contest import Referee
 from benchmarks.peers import PEERS, Peer
 from benchmarks.results import OURS, Contest
 from benchmarks.tasks import LIMITS, SUMS, TASKS, Task
 from benchmarks.timing import Call
+from calibrant.numerics import passes
 
 LESS = "a hundredth of the rows"
 SMALL, SMALL_SUM = 1000, "one sum of 1000 numbers"
@@ -69,6 +70,16 @@ def small(referee: Referee) -> Iterator[Contest]:
     for name, call in (("ece", cb.ece), ("smooth_ece", cb.smooth_ece)):
         calls: dict[str, Call] = {OURS: lambda call=call: call(y, p), SMALL_SUM: p.sum}
         yield referee.compare(f"{name}, few rows", SMALL, calls)
+
+
+@contextmanager
+def numpy_alone() -> Iterator[None]:
+    """Leave compiled code aside for a while."""
+    usual, passes.MIN_ROWS = passes.MIN_ROWS, sys.maxsize
+    try:
+        yield
+    finally:
+        passes.MIN_ROWS = usual
 
 
 def without_compiled(referee: Referee, n: int) -> Iterator[Contest]:

@@ -61,7 +61,7 @@ def page(results: Results) -> str:
     parts = [
         _HEAD.format(
             extent="From a quick run with small sizes. " if results.is_quick else "",
-            compiled="; the extra `fast` is installed and loaded" if results.is_compiled else "",
+            compiled="; the extra `fast` is installed" if results.is_compiled else "",
             versions=f"Versions: {named}.",
         ),
         "## Aims\n",

@@ -10,9 +10,10 @@ import platform
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from importlib import metadata
+from importlib.util import find_spec
 from pathlib import Path
 
-from benchmarks import around, compiled, memory, parquet
+from benchmarks import around, memory, parquet
 from benchmarks.contest import Referee
 from benchmarks.peers import PEERS, is_peer
 from benchmarks.results import OURS, Contest, Entry, Results
@@ -112,12 +113,11 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="small sizes, in a few minutes")
     parser.add_argument("--out", type=Path, default=_ROOT / "build/benchmarks/results.json")
     options = parser.parse_args()
-    is_compiled = compiled.load()
     held = []
     for contest in contests(QUICK if options.quick else FULL):
         held.append(contest)
         print("\n".join(lines(contest)), flush=True)
-    results = Results(versions(), options.quick, is_compiled, tuple(held))
+    results = Results(versions(), options.quick, find_spec("numba") is not None, tuple(held))
     results.save(options.out)
     print("\n".join(str(target.judged(results)) for target in TARGETS))
 

@@ -15,7 +15,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.assessment.groups import by_group
     from calibrant.assessment.result import Assessment
     from calibrant.assessment.verdict import Verdict
-    from calibrant.compiled.loading import load_compiled
     from calibrant.curves.along import bias_along
     from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
     from calibrant.curves.reliability import local_calibration_error, reliability_curve
@@ -56,7 +55,6 @@ _ROOMS = {
     "assessment.groups": ("by_group",),
     "assessment.result": ("Assessment",),
     "assessment.verdict": ("Verdict",),
-    "compiled.loading": ("load_compiled",),
     "curves.along": ("bias_along",),
     "curves.cumulative": (
         "cumulative_curve",
@@ -183,7 +181,6 @@ __all__ = [
     "inference",
     "interval_error",
     "laplace_kernel_error",
-    "load_compiled",
     "local_calibration_error",
     "log_score",
     "logit_smoothed_ece",

@@ -17,7 +17,6 @@ from typing import Any, NoReturn
 import numpy as np
 
 from calibrant.arrays import AnyArray, is_real
-from calibrant.compiled import passes
 from calibrant.errors import CalibrantError, Position, shown
 
 # Bits of floats, read as whole numbers, have the order of the floats from 0 to 1; those of all
@@ -355,8 +354,6 @@ def are_unit(array: AnyArray) -> bool:
         return True
     if array.flags.c_contiguous:
         array = array.reshape(-1)
-    if array.size >= passes.WORTH_LOOKING and passes.is_worth_while(array):
-        return passes.are_unit(array)
     if array.dtype in _BITS_OF_ONE and array.flags.c_contiguous:
         one = _BITS_OF_ONE[array.dtype]
         bits = array.view(one.dtype)

@@ -14,9 +14,9 @@ from functools import cached_property
 import numpy as np
 
 from calibrant.arrays import AnyArray, FloatArray
-from calibrant.compiled import passes
 from calibrant.lines import Quantity
 from calibrant.norms import Norm
+from calibrant.numerics import passes
 from calibrant.problem import Assignment, Index, Problem
 from calibrant.sample import BLOCK_ROWS, UNIFORM_SUMS, Sample
 

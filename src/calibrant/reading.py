@@ -14,9 +14,9 @@ import numpy.typing as npt
 
 from calibrant import checks
 from calibrant.arrays import AnyArray, as_array, missing_values
-from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
 from calibrant.labels import is_missing, read_outcomes, sorted_names
+from calibrant.numerics import passes
 from calibrant.problem import Index
 from calibrant.sample import Sample
 

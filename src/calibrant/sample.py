@@ -13,11 +13,11 @@ from functools import cached_property
 
 import numpy as np
 
-from calibrant import checks, cosine, pooling
+from calibrant import checks, pooling
 from calibrant.arrays import AnyArray, FloatArray
-from calibrant.compiled import passes
 from calibrant.lines import Blocks, Line, Quantity, line_of_rows
-from calibrant.logits import logit
+from calibrant.numerics import passes, smoothing
+from calibrant.numerics.probability import logit
 from calibrant.problem import (
     MOST_SCORES,
     Assignment,
@@ -30,12 +30,8 @@ from calibrant.problem import (
     with_extremes,
 )
 
-# Small enough for a block and its temporaries to stay in cache. Larger temporaries are fresh
-# memory, page faults and all, until the allocator has seen enough of them to keep them: only long
-# samples gain by larger blocks.
-BLOCK_ROWS = 1 << 16
-_SHORT_BLOCK_ROWS = 1 << 14
-_LONG_SAMPLE = 1 << 20
+# Small enough for a block and its temporaries to stay in cache, and for the allocator to keep them.
+BLOCK_ROWS = 1 << 14
 _LANES = 4
 # A part of a sample is a sixty-fourth of it, in runs of rows that fill pages of memory; no fewer,
 # and no more, than so many of them.
@@ -120,16 +116,15 @@ class Sample(Problem):
         y = self.rows.y
         if y.dtype.kind != "f":
             return False
-        starts = range(0, self.n, _SHORT_BLOCK_ROWS)
-        blocks = (y[start : start + _SHORT_BLOCK_ROWS] for start in starts)
+        starts = range(0, self.n, BLOCK_ROWS)
+        blocks = (y[start : start + BLOCK_ROWS] for start in starts)
         return not all(checks.all_zero_or_one(y) for y in blocks)
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""
         rows = self.rows
-        size = _SHORT_BLOCK_ROWS if self.n < _LONG_SAMPLE else BLOCK_ROWS
-        for start in range(0, self.n, size):
-            some = slice(start, start + size)
+        for start in range(0, self.n, BLOCK_ROWS):
+            some = slice(start, start + BLOCK_ROWS)
             w = None if rows.w is None else _float64(rows.w[some])
             yield _float64(rows.p[some]), _float64(rows.y[some]), w
 
@@ -168,7 +163,7 @@ class Sample(Problem):
                 return found[[UNIFORM_SUMS[quantity] for quantity in quantities]]
         # Neighbouring rows often share a bin, and an addition must wait for the one before it to
         # the same place; taking turns over a few copies of the bins keeps additions flowing.
-        has_lanes = self.n > _SHORT_BLOCK_ROWS
+        has_lanes = self.n > BLOCK_ROWS
         lanes = _TURNS * assignment.n_bins if has_lanes else None
         sums = np.zeros((len(quantities), (_LANES if has_lanes else 1) * assignment.n_bins))
         for p, y, w in self.blocks():
@@ -183,21 +178,22 @@ class Sample(Problem):
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
-        folded = self._folded_moments(cosine.cells_for(passes.ORDER, scale), quantities)
-        if folded is not None:
-            return cosine.folded_coefficients(folded, cosine.n_modes(scale))
-        n_cells, order = cosine.resolution(self.n, scale)
-        blocks = (
-            (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-            for p, y, w in self.blocks()
-        )
-        moments = cosine.gather(blocks, len(quantities), n_cells, order)
-        return cosine.coefficients(moments, cosine.n_modes(scale))
+        n_cells, n_moments = smoothing.resolution(self.n, scale)
+        moments = self._compiled_moments(n_cells, n_moments, quantities)
+        if moments is None:
+            blocks = (
+                (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
+                for p, y, w in self.blocks()
+            )
+            moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
+        return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
-    def _folded_moments(self, n_cells: int, of: tuple[Quantity, ...]) -> FloatArray | None:
-        """Return the folded moments of each quantity in each cell, if compiled code can."""
+    def _compiled_moments(
+        self, n_cells: int, n_moments: int, of: tuple[Quantity, ...]
+    ) -> FloatArray | None:
+        """Return the moments of each quantity in each cell, if compiled code can."""
         columns = self._compiled_columns()
-        if columns is None:
+        if columns is None or n_moments != passes.N_MOMENTS:
             return None
         found = []
         for quantity in of:

@@ -27,7 +27,7 @@ import numpy.typing as npt
 from scipy.special import erf, logit
 
 import calibrant as cb
-from calibrant import cosine
+from calibrant.numerics import smoothing
 from studies.frame import FloatArray, Index
 
 
@@ -285,9 +285,9 @@ FINEST_BANDWIDTH = 5e-4
 # Errors of integrals stay below 2e-5, far below the sampling error of estimates.
 _POINTS_PER_SCALE = 16
 _MARGIN = 1e-9
-# Moments of rows about the centres of cells: by the bound of `cosine` errors stay below 1e-4, and
-# they are near 1e-6.
-_CELLS_PER_SCALE, _ORDER = 8, 2
+# Moments of rows about the centres of cells: by the bound of `smoothing` errors stay below 1e-4,
+# and they are near 1e-6.
+_CELLS_PER_SCALE, _N_MOMENTS = 8, 3
 _NEWTON_STEPS = 12
 _CLOSE = 1e-6
 
@@ -371,21 +371,21 @@ def logit_smoothed_error(samples: Samples, sigma: float) -> FloatArray:
 def _spectra(x: FloatArray, values: list[FloatArray], scale: float) -> FloatArray:
     """Return the cosine coefficients of every sample, shape (values, samples, modes + 1)."""
     n_samples = len(x)
-    n_cells, order = _good_size(_CELLS_PER_SCALE / scale), _ORDER
+    n_cells = _good_size(_CELLS_PER_SCALE / scale)
     # All samples side by side on one line, clipped a little inside their ends to stay separate.
     side_by_side = np.clip(x, _MARGIN, 1 - _MARGIN) + np.arange(n_samples)[:, None]
     block = (side_by_side / n_samples).ravel(), [value.ravel() for value in values]
-    moments = cosine.gather([block], len(values), n_samples * n_cells, order)
-    moments = moments.reshape(len(values), order + 1, n_samples, n_cells)
-    return cosine.coefficients(np.moveaxis(moments, 2, 1), cosine.n_modes(scale))
+    moments = smoothing.cell_moments([block], len(values), n_samples * n_cells, _N_MOMENTS)
+    moments = moments.reshape(len(values), _N_MOMENTS, n_samples, n_cells)
+    return smoothing.coefficients(np.moveaxis(moments, 2, 1), smoothing.n_modes(scale))
 
 
 def _smoothed(a: FloatArray, scales: FloatArray) -> FloatArray:
     """Return cosine series on a grid of [0, 1], each sample smoothed at its scale."""
     finest = float(scales.min())
-    a = a[..., : cosine.n_modes(finest) + 1]
+    a = a[..., : smoothing.n_modes(finest) + 1]
     n_points = _good_size(max(_POINTS_PER_SCALE / finest, a.shape[-1]))
-    return cosine.values(cosine.damped(a, scales), n_points)
+    return smoothing.series_values(smoothing.damped(a, scales), n_points)
 
 
 def _mean_size(f: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -51,7 +51,7 @@ def loaded_after(statement):
     "statement",
     [
         "import calibrant",
-        "import calibrant as cb; cb.ece([0, 1], [0.2, 0.7]); cb.smooth_ece([0, 1], [0.2, 0.7])",
+        "import calibrant as cb; cb.ece([0, 1], [0.2, 0.7]); cb.Sketch().update([1], [0.7])",
     ],
 )
 def test_nothing_heavy_is_loaded_before_it_is_needed(statement):

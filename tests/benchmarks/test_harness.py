@@ -168,7 +168,7 @@ def test_the_page_is_made_of_the_file_alone(results, tmp_path, monkeypatch):
     text = (tmp_path / "benchmarks.md").read_text()
     wanted = (
         "calibrant 1.2.3",
-        "n = 10³: relplot against calibrant | at least 30 | 33.0 (32.0 to 34.0) | yes |",
+        "n = 10³: relplot against calibrant | at least 15 | 33.0 (32.0 to 34.0) | yes |",
         "n = 10⁷: relplot against calibrant | at least 100 | – | too slow for 10,000,000 rows |",
         "| relplot | 33.0 (32.0 to 34.0) | – |",
         "| calibrant, against summing both arrays | 3.00 (2.00 to 4.00) | 3.00 (2.00 to 4.00) |",

@@ -8,9 +8,9 @@ them. A rank P-value among 39 simulated walks and the observed one is a test of 
 import numpy as np
 import pytest
 
-from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import CalibratedOutcomes, rank_p_value, simulate
 from calibrant.measures.cumulative_differences import Statistic, cumulative_differences
+from calibrant.numerics.probability import brownian_max, brownian_range
 from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 

@@ -8,10 +8,10 @@ others' are not, cells are wide, and outcomes follow p.
 import numpy as np
 import pytest
 
-from calibrant.inference.laws import brownian_range
-from calibrant.inference.null import permuted_within, rank_p_value, simulate
+from calibrant.inference.null import permuted_within, simulate
 from calibrant.measures.cumulative_differences import Statistic
 from calibrant.measures.group_differences import GroupCells
+from calibrant.numerics.probability import brownian_range, rank_p_value
 from calibrant.sample import Sample
 
 LEVEL = 0.05

@@ -10,12 +10,11 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibrant.curves.proportions import greatest_share, least_share
 from calibrant.curves.reliability import reliability_curve
-from calibrant.curves.tails import connected_tail
 from calibrant.curves.windows import KernelWindows
 from calibrant.datasets import simulate
-from calibrant.kernels import GAUSSIAN, TRIWEIGHT
+from calibrant.numerics.probability import max_proportion, min_proportion, rice_tail
+from calibrant.numerics.smoothing import GAUSSIAN, TRIWEIGHT
 from tests.twins import bands as twin
 
 DRAWS = 2000
@@ -57,11 +56,12 @@ def test_how_far_out_a_whole_curve_gets(kind):
     drawn = twin.simultaneous_tail(k[::4], 0.95, 10_000, np.random.default_rng(0))
     rows = k / np.sqrt((k**2).sum(axis=1, keepdims=True))
     cosines = np.minimum((rows[1:] * rows[:-1]).sum(axis=1), 1)
-    tail = connected_tail(0.95, np.arccos(cosines))
+    tail = rice_tail(0.95, np.arccos(cosines))
     # The quantile of so many draws has a standard error of 0.02.
     assert norm.isf(tail) == pytest.approx(norm.isf(drawn), abs=0.06)
     lower, upper = twin.confidence(k[::16], y, tail)
-    tolerance = 0.02 * (upper - lower).max()
+    # Far from most scores, rows gathered in cells widen the kernel by more than near them.
+    tolerance = 0.03 * (upper - lower).max()
     known = np.flatnonzero(~np.isnan(curve.y))[::16]
     np.testing.assert_allclose(curve.low[known], lower, atol=tolerance)
     np.testing.assert_allclose(curve.high[known], upper, atol=tolerance)
@@ -89,7 +89,7 @@ def test_shares_of_whole_counts(rows, chance, tail):
     low, high = twin.acceptance(chance, rows, tail)
     given = np.array([chance]), np.array([float(rows)]), np.array([tail])
     # Between whole counts the limit lies after the last one kept and before the next.
-    least, greatest = least_share(*given)[0], greatest_share(*given)[0]
+    least, greatest = min_proportion(*given)[0], max_proportion(*given)[0]
     step = 1 / rows
     assert high - 1e-3 * step <= greatest <= high + step * 1.001
     assert low - step * 1.001 <= least <= low + 1e-3 * step

@@ -11,9 +11,9 @@ from scipy import stats
 from calibrant.inference.compare import compare
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.inference.intervals.views import View
-from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.paired import difference, drawn_together
 from calibrant.measures.registry import measures
+from calibrant.numerics.probability import benjamini_hochberg, holm
 from calibrant.sample import Sample
 from tests.twins import paired as twin
 

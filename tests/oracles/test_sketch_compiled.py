@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.compiled import passes
 from calibrant.errors import CalibrantError
+from calibrant.numerics import passes
 from calibrant.sketches import deposit
 
 pytest.importorskip("numba")
@@ -16,16 +16,14 @@ pytest.importorskip("numba")
 @pytest.fixture
 def always_compiled(monkeypatch):
     monkeypatch.setattr(deposit, "_LONG", 1)
-    monkeypatch.setattr(passes, "is_loaded", lambda: True)
-    monkeypatch.setattr(passes, "_WORTH_CALLING", 1)
-    monkeypatch.setattr(passes, "_WORTH_LOADING", 1)
-    monkeypatch.setattr(passes, "_LEAST_SHARE", 100)
+    monkeypatch.setattr(passes, "MIN_ROWS", 1)
+    monkeypatch.setattr(passes, "_MIN_ROWS_PER_THREAD", 100)
 
 
-def in_numpy(y, p, scale="probability"):
+def in_numpy(y, p):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "is_worth_while", lambda *_: False)
-        return cb.Sketch(scale=scale).update(y, p)
+        patch.setattr(passes, "MIN_ROWS", float("inf"))
+        return cb.Sketch().update(y, p)
 
 
 def some_rows(kind, n=3000):
@@ -35,44 +33,27 @@ def some_rows(kind, n=3000):
         "hundredths": rng.integers(0, 101, n) / 100,
         "edges": np.concatenate((np.arange(n - 2) / 50_400, [0.0, 1.0])),
         "beside edges": np.nextafter(np.arange(1, n + 1) / 50_400, rng.integers(0, 2, n)),
-        "beside logit edges": beside_logit_edges(),
         "far out": np.append(rng.choice([0, 1e-300, 1e-9, 2e-9, 3e-9, 1 - 1e-9], n - 1), 1.0),
     }[kind]
     return rng.random(len(p)) < p, p
 
 
-def beside_logit_edges():
-    edges = cb.Sketch(scale="logit").cells.edges
-    return np.concatenate((edges, np.nextafter(edges, 0), np.nextafter(edges, 1)))
-
-
 @pytest.mark.usefixtures("always_compiled")
-@pytest.mark.parametrize(
-    "kind",
-    ["continuous", "hundredths", "edges", "beside edges", "beside logit edges", "far out"],
-)
+@pytest.mark.parametrize("kind", ["continuous", "hundredths", "edges", "beside edges", "far out"])
 @pytest.mark.parametrize("p_dtype", [np.float32, np.float64])
-@pytest.mark.parametrize(
-    ("scale", "y_dtype"),
-    [
-        *(("probability", dtype) for dtype in (bool, np.int8, np.uint8, np.int64, np.float32)),
-        ("probability", np.float64),
-        ("logit", bool),
-        ("logit", np.float64),
-    ],
-)
-def test_same_as_numpy(kind, p_dtype, y_dtype, scale, monkeypatch):
+@pytest.mark.parametrize("y_dtype", [bool, np.int8, np.uint8, np.int64, np.float32, np.float64])
+def test_same_as_numpy(kind, p_dtype, y_dtype, monkeypatch):
     y, p = some_rows(kind)
     y, p = y.astype(y_dtype), p.astype(p_dtype)
     counted = []
-    count = passes.count
+    count = passes.counts
 
     def counting(*rows):
         counted.append(count(*rows))
         return counted[-1]
 
-    monkeypatch.setattr(passes, "count", counting)
-    assert cb.Sketch(scale=scale).update(y, p).allclose(in_numpy(y, p, scale))
+    monkeypatch.setattr(passes, "counts", counting)
+    assert cb.Sketch().update(y, p).allclose(in_numpy(y, p))
     (found,) = counted
     assert found is not None
 

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import cosine
 from calibrant.errors import CalibrantError, SketchError
+from calibrant.numerics import smoothing
 from calibrant.sample import Sample
 from calibrant.sketches.answers import problem_of
 from tests.tolerances import ROUNDING
@@ -251,5 +251,5 @@ def test_what_one_smoothed_row_lacks(quantity, offset):
             known = problem_of(cb.Sketch(n_cells).update([outcome], p))
             for scale in (0.008, 0.03):
                 rows = Sample(np.array([outcome]), p).spectrum(scale, quantity)[0]
-                lack, _ = cosine.abs_integral(rows - known.spectrum(scale, quantity)[0], scale)
+                lack, _ = smoothing.l1_norm(rows - known.spectrum(scale, quantity)[0], scale)
                 assert lack <= known.spectrum_error(scale, quantity)

@@ -5,10 +5,11 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from calibrant import CalibrantError, cosine
+from calibrant import CalibrantError
 from calibrant.measures.density import density_ece
 from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
+from calibrant.numerics import smoothing
 from tests.twins import smooth as twin
 
 # Every shape that could trip the cells, the series or the search.
@@ -54,10 +55,13 @@ def test_given_bandwidth(shape, s):
     assert value == pytest.approx(twin.smooth_error(y, p, w, s), abs=1e-10)
 
 
-@pytest.mark.parametrize("order", [2, 4, 6])
-@pytest.mark.parametrize("shape", ["uniform", "tenths", "confident", "near 0"])
-def test_every_way_of_gathering_rows(monkeypatch, order, shape):
-    monkeypatch.setattr(cosine, "_ORDERS", ((0, order, np.inf),))
+@pytest.mark.parametrize("n_moments", [4, 8])
+@pytest.mark.parametrize("shape", ["uniform", "tenths", "confident", "near 0", "cell edges"])
+def test_every_number_of_moments(monkeypatch, n_moments, shape):
+    def resolution(n, scale):
+        return smoothing._n_cells(n_moments, scale), n_moments
+
+    monkeypatch.setattr(smoothing, "resolution", resolution)
     y, p, w = sample(shape, 80, 3)
     value = smooth_ece(y, p, sample_weight=w)
     assert value == pytest.approx(twin.smooth_fixed_point(y, p, w), abs=1e-9)

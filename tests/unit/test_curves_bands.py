@@ -7,11 +7,18 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibrant.curves.proportions import greatest_share, least_share, lower_limit, upper_limit
 from calibrant.curves.reliability import local_calibration_error, reliability_curve
-from calibrant.curves.tails import connected_tail, independent_tail, widened_tail
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError
+from calibrant.numerics.probability import (
+    max_proportion,
+    min_proportion,
+    proportion_lower,
+    proportion_upper,
+    rice_tail,
+    sidak_tail,
+    student_tail,
+)
 from calibrant.sketches.state import Sketch
 
 METHODS = ("smooth", "density", "binned", "isotonic")
@@ -79,24 +86,24 @@ def test_isotonic_limits_by_hand():
 
 
 def test_tails():
-    assert connected_tail(0.95, np.zeros(3)) == pytest.approx(0.025, abs=1e-8)
-    assert independent_tail(0.95, 1) == pytest.approx(0.025)
-    assert (1 - 2 * independent_tail(0.9, 7)) ** 7 == pytest.approx(0.9)
+    assert rice_tail(0.95, np.zeros(3)) == pytest.approx(0.025, abs=1e-8)
+    assert sidak_tail(0.95, 1) == pytest.approx(0.025)
+    assert (1 - 2 * sidak_tail(0.9, 7)) ** 7 == pytest.approx(0.9)
     # On a path once around a half circle the greatest of all is the length of a normal vector in
     # the plane, P(length > z) = exp(-z^2 / 2); both ends, which are one place, count twice.
     exact = norm.sf(math.sqrt(-2 * math.log(0.05)))
-    assert 0.75 * exact < connected_tail(0.95, np.full(10, np.pi / 10)) < exact
-    assert widened_tail(np.array([0.025]), 10)[0] == pytest.approx(norm.sf(2.262157), abs=1e-7)
+    assert 0.75 * exact < rice_tail(0.95, np.full(10, np.pi / 10)) < exact
+    assert student_tail(np.array([0.025]), 10)[0] == pytest.approx(norm.sf(2.262157), abs=1e-7)
 
 
-def test_shares_and_limits_are_two_sides_of_one_coin():
+def test_limits_of_proportions_and_of_probabilities_are_inverse():
     rng = np.random.default_rng(0)
     chance, rows = rng.uniform(0.001, 0.999, 300), rng.uniform(1, 500, 300)
     tail = np.full(300, 0.01)
-    high, low = greatest_share(chance, rows, tail), least_share(chance, rows, tail)
+    high, low = max_proportion(chance, rows, tail), min_proportion(chance, rows, tail)
     inside = (high < 1 - 1e-9) & (low > 1e-9)
-    assert lower_limit(high, rows, tail)[inside] == pytest.approx(chance[inside], abs=2e-4)
-    assert upper_limit(low, rows, tail)[inside] == pytest.approx(chance[inside], abs=2e-4)
+    assert proportion_lower(high, rows, tail)[inside] == pytest.approx(chance[inside], rel=1e-6)
+    assert proportion_upper(low, rows, tail)[inside] == pytest.approx(chance[inside], rel=1e-6)
     assert np.all((low <= chance) & (chance <= high))
 
 

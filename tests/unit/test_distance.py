@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from calibrant.errors import CalibrantError
-from calibrant.measures import monotone
 from calibrant.measures.distance import (
     _shifted_ece,
     distance_bounds,
@@ -116,22 +115,3 @@ def test_interval_error_stops_at_the_right_width():
     sums = [_shifted_ece(p, residual, 2.0**-k) + 2.0**-k for k in range(40)]
     assert interval_error(y, p) == nearly(min(sums))
     assert 0 < np.argmin(sums) < 20
-
-
-def test_without_a_place_for_compiled_code(monkeypatch):
-    numba = pytest.importorskip("numba")
-    real = numba.njit
-
-    def njit(*args, **options):
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return real(*args)
-
-    monkeypatch.setattr(numba, "njit", njit)
-    monkeypatch.setattr(monotone, "_WORTH_COMPILING", 1)
-    monotone._compiled.cache_clear()
-    try:
-        found = monotone.nearest_rising(np.array([2.0, 1.0, 3.0]), np.array([1.0, 2.0, 1.0]))
-    finally:
-        monotone._compiled.cache_clear()
-    assert found.tolist() == [1, 1, 3]

@@ -26,7 +26,7 @@ NEEDED = {
     "subpopulation_curve": {"group": SITE == 0},
     "subpopulation_test": {"group": SITE == 0},
 }
-NOT_OF_ROWS = {"load_compiled", "sketch"}
+NOT_OF_ROWS = {"sketch"}
 FUNCTIONS = [
     name for name in cb.__all__ if inspect.isfunction(getattr(cb, name)) and name not in NOT_OF_ROWS
 ]

@@ -5,8 +5,9 @@ import pytest
 from scipy.integrate import trapezoid
 
 import calibrant as cb
-from calibrant import cosine, datasets, sample
+from calibrant import datasets, sample
 from calibrant.measures import smooth_error
+from calibrant.numerics import smoothing
 from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 from tests.twins import smooth as twin
@@ -66,10 +67,8 @@ def test_a_million_continuous_scores():
 
 
 def _by_many_moments(y, p, s):
-    from calibrant import cosine
-
-    moments = cosine.gather([(p, [(y - p) / len(p)])], 1, 1 << 14, 8)
-    return float(cosine.abs_integral(cosine.coefficients(moments, cosine.n_modes(s))[0], s)[0])
+    moments = smoothing.cell_moments([(p, [(y - p) / len(p)])], 1, 1 << 14, 9)
+    return smoothing.l1_norm(smoothing.coefficients(moments, smoothing.n_modes(s))[0], s)[0]
 
 
 def test_multiclass_reductions():
@@ -246,20 +245,18 @@ def test_areas_and_densities_of_curves():
 
 
 def test_gathering_errors_stay_within_their_bound():
-    # The bound of calibrant.cosine's docstring, at resolutions coarse enough for it to bite.
-    from calibrant import cosine
-
+    # The bound of the docstring of smoothing, at resolutions coarse enough for it to bite.
     s = 0.02
     # The edge of a cell is one of the places where the error is greatest.
     for p in (np.array([0.5 + 1e-12]), np.random.default_rng(9).random(400)):
         v = np.ones(len(p)) / len(p)
-        exact = np.cos(np.pi * np.outer(np.arange(cosine.n_modes(s) + 1), p)) @ v
-        for order, constant in ((2, 0.063), (4, 0.0031), (6, 0.00011)):
-            for n_cells in (120, 150, 300):
-                moments = cosine.gather([(p, [v])], 1, n_cells, order)
-                found = cosine.coefficients(moments, cosine.n_modes(s))[0]
-                error = float(cosine.abs_integral(exact - found, s)[0])
-                bound = constant * (1 / (2 * n_cells * s)) ** (order + 1)
+        exact = np.cos(np.pi * np.outer(np.arange(smoothing.n_modes(s) + 1), p)) @ v
+        for n_moments, constant in ((3, 0.063), (4, 0.0146), (8, 0.000019)):
+            for n_cells in (140, 150, 300):
+                moments = smoothing.cell_moments([(p, [v])], 1, n_cells, n_moments)
+                found = smoothing.coefficients(moments, smoothing.n_modes(s))[0]
+                error = smoothing.l1_norm(exact - found, s)[0]
+                bound = constant * (1 / (2 * n_cells * s)) ** n_moments
                 assert error <= bound + ROUNDING
                 assert len(p) > 1 or error > 0.9 * bound - ROUNDING
 
@@ -282,7 +279,7 @@ def test_residuals_that_all_but_touch_zero():
 
 @pytest.mark.parametrize("n", [25_000, 400_000])
 def test_scores_at_the_edges_of_cells(n):
-    n_cells, _ = cosine.resolution(n, 1 / 128)
+    n_cells, _ = smoothing.resolution(n, 1 / 128)
     score = np.array([0.3, 0.6]) // (1 / n_cells) / n_cells + np.array([1e-6, 1 - 1e-6]) / n_cells
     few = cb.smooth_ece([1.0, 0.0], score, bandwidth=1 / 128)
     many = cb.smooth_ece(np.repeat([1.0, 0.0], n // 2), np.repeat(score, n // 2), bandwidth=1 / 128)

@@ -8,7 +8,6 @@ import pytest
 from calibrant.errors import CalibrantError
 from calibrant.inference import null
 from calibrant.inference.cumulative import cumulative_test, subpopulation_test
-from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import (
     CalibratedOutcomes,
     PermutedCounts,
@@ -18,6 +17,7 @@ from calibrant.inference.null import (
 )
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.group_differences import GroupCells
+from calibrant.numerics.probability import brownian_max, brownian_range
 from calibrant.sample import Sample
 from tests.tolerances import assert_nearly_equal, nearly
 

@@ -17,7 +17,6 @@ from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.inference.cumulative import ExcursionTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals.measured import Question
-from calibrant.inference.multiplicity import benjamini_hochberg, holm
 from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.binned_error import BinnedError, read_binned_error
 from calibrant.measures.cumulative_differences import (
@@ -27,6 +26,7 @@ from calibrant.measures.cumulative_differences import (
 )
 from calibrant.measures.smooth_error import SmoothError
 from calibrant.multiclass import one_problem
+from calibrant.numerics.probability import benjamini_hochberg, holm
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 from calibrant.reading import read_labels

@@ -13,7 +13,7 @@ from functools import cached_property
 
 from calibrant.assessment.summary import Summary
 from calibrant.inference.estimate_result import Estimate
-from calibrant.inference.laws import brownian_range
+from calibrant.numerics.probability import brownian_range
 from calibrant.results.p_values import TestResult, printed_p_value
 from calibrant.results.result import Result
 from calibrant.results.values import Stretch

@@ -12,10 +12,10 @@ from calibrant.arrays import as_array
 from calibrant.curves.features import Feature, read_feature
 from calibrant.curves.gaps import PartSums
 from calibrant.curves.parts import parts_of
-from calibrant.curves.tails import independent_tail, pointwise_tail
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference.intervals.clusters import read_codes
 from calibrant.multiclass import one_problem
+from calibrant.numerics.probability import pointwise_tail, sidak_tail
 from calibrant.reading import read_weights
 from calibrant.results.tables import BiasTable
 from calibrant.sample import Sample
@@ -121,7 +121,7 @@ def bias_along(
     p, y, w = sample.columns()
     parts = parts_of(known, w, n_bins, n_values)
     sums = PartSums.gather(parts.code, p, y, w)
-    tail = independent_tail(level, parts.n) if simultaneous else pointwise_tail(level)
+    tail = sidak_tail(level, parts.n) if simultaneous else pointwise_tail(level)
     code = None if clusters is None else read_codes(clusters, sample_weight, sample.n)
     lower, upper = sums.limits(tail, code)
     return BiasTable(

@@ -19,13 +19,20 @@ from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.binning import Bins
 from calibrant.curves.evidence import ClusterSums, Evidence
-from calibrant.curves.proportions import greatest_share, least_share, lower_limit, upper_limit
-from calibrant.curves.tails import independent_tail, pointwise_tail, widened_tail
 from calibrant.curves.windows import Spans
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
 from calibrant.measures.binned_error import BinCells
+from calibrant.numerics.probability import (
+    max_proportion,
+    min_proportion,
+    pointwise_tail,
+    proportion_lower,
+    proportion_upper,
+    sidak_tail,
+    student_tail,
+)
 from calibrant.problem import CellOf, Problem
 from calibrant.randomness import Generator, read_generator
 
@@ -78,10 +85,10 @@ class Band:
         tails = self.widened(np.full_like(share, tail))
         if self.kind == "confidence":
             rows = evidence.rows(share)
-            return lower_limit(share, rows, tails), upper_limit(share, rows, tails)
+            return proportion_lower(share, rows, tails), proportion_upper(share, rows, tails)
         expected = evidence.mean_pred
         rows = evidence.calibrated_rows(expected)
-        return least_share(expected, rows, tails), greatest_share(expected, rows, tails)
+        return min_proportion(expected, rows, tails), max_proportion(expected, rows, tails)
 
     def check_draws(self, n_points: int) -> None:
         """Refuse more curves of so many points than there is memory and time for."""
@@ -96,7 +103,7 @@ class Band:
 
     def widened(self, tail: FloatArray) -> FloatArray:
         """Return tails that allow for how few clusters there are."""
-        return tail if self.clusters is None else widened_tail(tail, self.clusters.n)
+        return tail if self.clusters is None else student_tail(tail, self.clusters.n)
 
 
 def read_band(
@@ -135,4 +142,4 @@ def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> L
     start = binned.per_bin * np.flatnonzero(filled)
     clusters = band.cluster_sums(problem, binned.cell_of, binned.n_cells)
     evidence = Evidence(cells, Spans(start, start + binned.per_bin), clusters)
-    return band.limits(evidence, share, band.tail(partial(independent_tail, n=len(start))))
+    return band.limits(evidence, share, band.tail(partial(sidak_tail, n=len(start))))

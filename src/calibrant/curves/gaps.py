@@ -14,8 +14,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant.arrays import FloatArray, IntArray
-from calibrant.curves.proportions import lower_limit, upper_limit
-from calibrant.curves.tails import widened_tail
+from calibrant.numerics.probability import proportion_lower, proportion_upper, student_tail
 from calibrant.problem import Index
 
 
@@ -64,8 +63,8 @@ class PartSums:
             number, effect = _design(self.code, clusters, moved)
             # One cluster tells nothing of others.
             rows = np.where(number > 1, rows / effect, 0.0)
-            tails = widened_tail(tails, np.maximum(number, 2))
-        return lower_limit(self.true, rows, tails), upper_limit(self.true, rows, tails)
+            tails = student_tail(tails, np.maximum(number, 2))
+        return proportion_lower(self.true, rows, tails), proportion_upper(self.true, rows, tails)
 
 
 def _design(code: Index, clusters: Index, moved: FloatArray) -> tuple[IntArray, FloatArray]:

@@ -11,12 +11,11 @@ from calibrant.arrays import FloatArray
 from calibrant.binning import UniformBins
 from calibrant.curves.bands import Band, Limits
 from calibrant.curves.evidence import Evidence
-from calibrant.curves.tails import connected_tail
 from calibrant.curves.windows import KernelWindows
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals.cells import Cells
-from calibrant.kernels import Kernel
-from calibrant.lines import Axis
+from calibrant.numerics.probability import rice_tail
+from calibrant.numerics.smoothing import Axis, Kernel
 from calibrant.problem import Index, Problem
 from calibrant.results.curves import Curve
 
@@ -73,7 +72,7 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
     cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
     windows = grid.windows(curve, cells, kernel)
     clusters = band.cluster_sums(problem, grid.cell_of, grid.n_cells)
-    tail = band.tail(lambda level: connected_tail(level, windows.arcs(cells.weight_squared)))
+    tail = band.tail(lambda level: rice_tail(level, windows.arcs(cells.weight_squared)))
     known = ~np.isnan(curve.y)
     lower, upper = np.full_like(curve.x, np.nan), np.full_like(curve.x, np.nan)
     evidence = Evidence(cells, windows, clusters)

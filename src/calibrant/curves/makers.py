@@ -12,9 +12,9 @@ from calibrant.binning import Binning
 from calibrant.curves.bands import Band, Limits, bin_limits
 from calibrant.curves.kernel_bands import kernel_limits
 from calibrant.curves.monotone_bands import monotone_limits
-from calibrant.isotonic import isotonic_fit
 from calibrant.measures.density_error import Densities, DensityError
 from calibrant.measures.smooth_error import curve_bandwidth
+from calibrant.numerics.monotone import isotonic_fit
 from calibrant.problem import Problem
 from calibrant.results.curves import Curve
 
@@ -81,7 +81,8 @@ class BinnedCurve:
 def isotonic_curve(problem: Problem, band: Band | None = None) -> Curve:
     """Return the isotonic regression of outcomes on scores, at each distinct score."""
     pooled = problem.rows.pooled
-    share, y = pooled.weight / problem.weight, isotonic_fit(pooled)
+    share = pooled.weight / problem.weight
+    y = isotonic_fit(pooled.true / pooled.weight, pooled.weight)
     area = float(np.dot(share, np.abs(y - pooled.score)))
     curve = _curve(pooled.score, y, share, area, "isotonic")
     return curve if band is None else _banded(curve, monotone_limits(problem, y, band), band)

@@ -24,12 +24,15 @@ from calibrant.arrays import FloatArray
 from calibrant.binning import Bins
 from calibrant.curves.bands import Band, Limits
 from calibrant.curves.evidence import Evidence
-from calibrant.curves.proportions import lower_limit, upper_limit
-from calibrant.curves.tails import pointwise_tail
 from calibrant.curves.windows import Spans
 from calibrant.inference.intervals.cells import Cells
 from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.roots import quantile
+from calibrant.numerics.probability import (
+    pointwise_tail,
+    proportion_lower,
+    proportion_upper,
+    weibull_quantile,
+)
 from calibrant.problem import CellOf, Index, Pooled, Problem
 
 _MOST_CELLS = 512
@@ -116,8 +119,8 @@ def _confidence(problem: Problem, first: Index, band: Band) -> Limits:
     else:
         above = Family.from_each(n_cells)
         below = above.mirrored(n_cells)
-    np.minimum.at(upper, above.spans.start, bounds(above, upper_limit))
-    np.maximum.at(lower, below.spans.end - 1, bounds(below, lower_limit))
+    np.minimum.at(upper, above.spans.start, bounds(above, proportion_upper))
+    np.maximum.at(lower, below.spans.end - 1, bounds(below, proportion_lower))
     if band.simultaneous:
         upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(lower)
     return _at_scores(lower, upper, first, len(problem.rows.pooled.score))
@@ -161,5 +164,5 @@ def _stretched(moved: FloatArray, below: FloatArray, above: FloatArray, level: f
     below, above = np.maximum(below, spread), np.maximum(above, spread)
     scale = np.where(moved < 0, below, above)
     outside = np.divide(np.abs(moved), scale, out=np.zeros_like(moved), where=scale > 0)
-    factor = max(quantile(outside.max(axis=1), level), 1.0)
+    factor = max(weibull_quantile(outside.max(axis=1), level), 1.0)
     return factor * below, factor * above

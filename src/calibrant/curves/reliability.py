@@ -20,10 +20,10 @@ from calibrant import checks
 from calibrant.curves.bands import read_band
 from calibrant.curves.makers import BinnedCurve, DensityCurve, Maker, SmoothCurve, isotonic_curve
 from calibrant.errors import CalibrantError
-from calibrant.kernels import KERNELS
 from calibrant.measures.binned_error import BinCount, Strategy, read_binning
 from calibrant.measures.density_error import Bandwidth, DensityError, read_bandwidth
 from calibrant.multiclass import one_problem
+from calibrant.numerics.smoothing import KERNELS
 from calibrant.randomness import Generator
 from calibrant.results.curves import Curve
 

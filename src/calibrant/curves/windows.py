@@ -13,9 +13,9 @@ from typing import Protocol
 import numpy as np
 from scipy.sparse import csr_array
 
-from calibrant import cosine
 from calibrant.arrays import FloatArray
-from calibrant.kernels import Kernel
+from calibrant.numerics import smoothing
+from calibrant.numerics.smoothing import Kernel
 from calibrant.problem import Index
 
 # Where a Gaussian has nothing left.
@@ -111,10 +111,12 @@ class KernelWindows:
 
 
 def _kernel_table(scale: float, kernel: Kernel) -> FloatArray:
-    modes = cosine.n_modes(scale / kernel.roughness)
-    multipliers = cosine.filtered(np.ones(modes + 1), scale, kernel.multiplier)
+    modes = smoothing.n_modes(scale / kernel.roughness)
+    multipliers = smoothing.filtered(np.ones(modes + 1), scale, kernel.multiplier)
     # What is left of waves where a compact kernel ends is no weight.
-    return np.maximum(cosine.values(multipliers, cosine.grid_points(scale, modes)), 0.0)
+    return np.maximum(
+        smoothing.series_values(multipliers, smoothing.grid_points(scale, modes)), 0.0
+    )
 
 
 def _looked_up(table: FloatArray, distance: FloatArray) -> FloatArray:

@@ -16,7 +16,6 @@ import numpy as np
 from calibrant.checks import as_count
 from calibrant.datasets._dataset import FloatArray
 from calibrant.errors import CalibrantError
-from calibrant.logits import sigmoid
 
 __all__ = ["BetaScores", "LogitNormalScores", "RoundedScores", "Scores"]
 
@@ -86,10 +85,14 @@ class LogitNormalScores:
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw `n` predictions."""
-        return sigmoid(rng.normal(self.mean, self.sd, n))
+        from scipy.special import expit
+
+        return np.asarray(expit(rng.normal(self.mean, self.sd, n)))
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """Return ascending points and their masses, with panels ending at `breaks`."""
+        from scipy.special import expit
+
         inner = _panel_ends(breaks)[1:-1]
         reach = _NORMAL_REACH * self.sd
         steps = np.linspace(self.mean - reach, self.mean + reach, 4 * _NORMAL_REACH + 1)
@@ -97,7 +100,7 @@ class LogitNormalScores:
         ends = np.union1d(steps, logits[np.abs(logits - self.mean) < reach])
         u, widths = _gauss_legendre(ends)
         density = np.exp(-0.5 * ((u - self.mean) / self.sd) ** 2) / (self.sd * math.sqrt(math.tau))
-        return sigmoid(u), density * widths
+        return np.asarray(expit(u)), density * widths
 
 
 @dataclass(frozen=True)

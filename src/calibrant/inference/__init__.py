@@ -1,5 +1,5 @@
 """Tests of calibration, and the laws that their P-values come from."""
 
-from calibrant.inference.laws import BrownianLaw, brownian_max, brownian_range
+from calibrant.numerics.probability import BrownianDistribution, brownian_max, brownian_range
 
-__all__ = ["BrownianLaw", "brownian_max", "brownian_range"]
+__all__ = ["BrownianDistribution", "brownian_max", "brownian_range"]

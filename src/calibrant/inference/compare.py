@@ -19,11 +19,11 @@ from calibrant.inference.estimate_result import Estimate
 from calibrant.inference.intervals.clusters import Clusters, read_codes
 from calibrant.inference.intervals.measured import Question, check_has_interval
 from calibrant.inference.intervals.views import View
-from calibrant.inference.multiplicity import holm
 from calibrant.inference.paired import Difference, difference, drawn_together
 from calibrant.inference.paired_scores import MeanLoss, read_losses
 from calibrant.measures.registry import MeasureInfo, RowLosses, comparable, find_measure
 from calibrant.multiclass import one_problem
+from calibrant.numerics.probability import holm
 from calibrant.problem import Problem
 from calibrant.randomness import Generator, read_generator
 

@@ -15,12 +15,11 @@ from typing import Any, Literal
 
 from calibrant import checks
 from calibrant.errors import CalibrantError
-from calibrant.inference.laws import brownian_max, brownian_range
 from calibrant.inference.null import (
+    ROUNDING,
     CalibratedOutcomes,
     Null,
     permuted_within,
-    rank_p_value,
     simulate,
 )
 from calibrant.measures.cumulative_differences import (
@@ -31,6 +30,7 @@ from calibrant.measures.cumulative_differences import (
 )
 from calibrant.measures.group_differences import GroupCells, group_alone, read_group
 from calibrant.multiclass import one_problem
+from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
 from calibrant.randomness import Generator, read_generator
 from calibrant.results.p_values import TestResult
 
@@ -63,7 +63,7 @@ class ExcursionTest:
         if self.n_resamples:
             high, low = simulate(null(), self.n_resamples, self.rng)
             simulated = self.statistic.of(high, low) / differences.total
-            p_value = rank_p_value(simulated, observed, sigma)
+            p_value = rank_p_value(simulated, observed, ROUNDING * sigma)
         else:
             p_value = max(float(_LAWS[self.statistic].sf(observed / sigma)), _SMALLEST)
         return TestResult(

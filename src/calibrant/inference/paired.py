@@ -52,10 +52,11 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrant.arrays import FloatArray
-from calibrant.inference.intervals.roots import crossing, quantile
 from calibrant.inference.intervals.uniform import KAPPA
 from calibrant.inference.intervals.views import View
 from calibrant.measures.image_norms import shifted_norms
+from calibrant.numerics.probability import rank_p_value, weibull_quantile
+from calibrant.numerics.roots import monotone_root
 from calibrant.randomness import Generator
 
 # Larger is safer for models that err in opposite ways, and less powerful for all others. Measured,
@@ -111,7 +112,7 @@ class NoisyError:
     @cached_property
     def p_calibrated(self) -> float:
         """The P-value of perfect calibration."""
-        return _share(self.calibrated, self.view.value)
+        return rank_p_value(self.calibrated, self.view.value, _ROUNDING * self.view.value)
 
     @cached_property
     def spread(self) -> FloatArray:
@@ -165,7 +166,7 @@ def difference(a: NoisyError, b: NoisyError, level: float) -> Difference:
 
 def _least(a: NoisyError, b: NoisyError, tail: float) -> float:
     """Return the least that a's error minus b's may be."""
-    most = max(quantile(drawn, 1 - tail) for drawn in _by_chance(a, b, tail))
+    most = max(weibull_quantile(drawn, 1 - tail) for drawn in _by_chance(a, b, tail))
     low = a.view.value - b.view.value - most
     return low if a.p_calibrated <= tail else min(low, 0.0)
 
@@ -173,13 +174,15 @@ def _least(a: NoisyError, b: NoisyError, tail: float) -> float:
 def _p_more(a: NoisyError, b: NoisyError) -> float:
     """Return the P-value of a's error being no more than b's."""
     seen, usual = a.view.value - b.view.value, float(ndtr(-_AGAINST))
+    rounding = _ROUNDING * abs(seen)
 
     def spare(tail: float) -> float:
-        return tail - max(_share(drawn, seen) for drawn in _by_chance(a, b, tail))
+        p_values = (rank_p_value(drawn, seen, rounding) for drawn in _by_chance(a, b, tail))
+        return tail - max(p_values)
 
     p = usual - spare(usual)
     if p < usual:
-        p = crossing(spare, p, usual, 0.5 / len(a.images))
+        p = monotone_root(spare, p, usual, 0.05 / len(a.images))
     return max(p, a.p_calibrated)
 
 
@@ -192,9 +195,3 @@ def _by_chance(a: NoisyError, b: NoisyError, tail: float) -> Iterator[FloatArray
     for luck in (against * a.luck, -against * b.luck):
         best = a.view.image.norm.least(a.without(luck), KAPPA * a.spread)
         yield a.added_to(best) - b.added_to(b.without(luck))
-
-
-def _share(drawn: FloatArray, seen: float) -> float:
-    """Return the share of draws, the observed one included, that are at least as large."""
-    reaching = np.count_nonzero(drawn >= seen - _ROUNDING * abs(seen))
-    return float((1 + reaching) / (1 + len(drawn)))

@@ -16,21 +16,25 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calibrant import absolute, checks, cosine
+from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.errors import CalibrantError
-from calibrant.kernels import GAUSSIAN, KERNELS, Kernel
-from calibrant.lines import (
-    FEW_SCALES,
-    MOST_SCALES,
-    Axis,
-    Interval,
-    Span,
-    finest_packed,
-    packed_interval,
-)
 from calibrant.measures.registry import Measure
 from calibrant.measures.spreads import spreads
+from calibrant.numerics import smoothing
+from calibrant.numerics.abs_integral import abs_integral
+from calibrant.numerics.smoothing import (
+    FEW_SCALES,
+    GAUSSIAN,
+    KERNELS,
+    MAX_SCALES,
+    Axis,
+    Kernel,
+    LineSpectrum,
+    Span,
+    finest_packed,
+    packed_spectrum,
+)
 from calibrant.problem import Problem
 
 Bandwidth = float | Literal["silverman"]
@@ -75,7 +79,7 @@ class Densities:
     def error(self) -> float:
         """The integral of abs(g - t f)."""
         residual = self.true - self.t * self.weight
-        return float(absolute.mean(residual)) * self.axis.length
+        return abs_integral(residual) * self.axis.length
 
 
 @dataclass(frozen=True)
@@ -140,33 +144,33 @@ def densities(
     interval = _interval(problem, bandwidth, kernel, Span(low, high))
     axis, a = interval.axis, interval.coefficients
     scale = bandwidth / axis.length
-    n_points = max(cosine.grid_points(scale, a.shape[-1] - 1), _LEAST_POINTS)
-    b = cosine.filtered(a, scale, kernel.multiplier) / (problem.weight * axis.length)
-    weight, true = cosine.values(b, n_points)
+    n_points = max(smoothing.grid_points(scale, a.shape[-1] - 1), _LEAST_POINTS)
+    b = smoothing.filtered(a, scale, kernel.multiplier) / (problem.weight * axis.length)
+    weight, true = smoothing.series_values(b, n_points)
     t = axis.positions(np.arange(n_points + 1) / n_points)
     nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)
     return Densities(t, weight, true, nil, bandwidth, axis, (low, high))
 
 
-def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) -> Interval:
+def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) -> LineSpectrum:
     """Return the weights and outcomes of rows, ready to be smoothed by a kernel."""
     fine = bandwidth / kernel.roughness
     if not problem.is_exact:
         _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
-        return Interval(domain, problem.spectrum(fine, "weight", "true"))
-    if domain.length > min(FEW_SCALES * bandwidth, MOST_SCALES * fine):
+        return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
+    if domain.length > min(FEW_SCALES * bandwidth, MAX_SCALES * fine):
         u, walls = problem.rows.pooled.score, (domain.low, domain.high)
         _check_inside(u, *walls)
-        least = finest_packed(u, fine, kernel.reach * kernel.roughness, walls)
+        least = finest_packed(u, fine, kernel.radius * kernel.roughness, walls)
         _check_resolved(bandwidth, least * kernel.roughness)
         values = [problem.rows.pooled.weight, problem.rows.pooled.true]
-        return packed_interval(u, values, fine, kernel.reach * bandwidth, walls)
+        return packed_spectrum(u, values, fine, kernel.radius * bandwidth, walls)
     if domain == Span(0.0, 1.0):
-        return Interval(domain, problem.spectrum(fine, "weight", "true"))
+        return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
     p, y, w = problem.rows.columns()
     _check_inside(p, domain.low, domain.high)
     place = np.clip(domain.fractions(p), 0.0, 1.0)
-    return Interval(domain, cosine.spectrum(place, [w, w * y], fine / domain.length))
+    return LineSpectrum(domain, smoothing.spectrum(place, [w, w * y], fine / domain.length))
 
 
 def _check_resolved(bandwidth: float, least: float) -> None:
@@ -179,7 +183,7 @@ def _check_resolved(bandwidth: float, least: float) -> None:
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
     """Return the least bandwidth that can be resolved, wherever scores are."""
     if problem.is_exact:
-        return kernel.roughness * length / MOST_SCALES
+        return kernel.roughness * length / MAX_SCALES
     # A sketch has as many modes as cells, and a Gaussian of unit scale needs 2.8 of them.
     return max(problem.finest_scale, 3 * kernel.roughness * problem.cell_width)
 

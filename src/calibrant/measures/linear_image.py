@@ -14,6 +14,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.measures.image_norms import ImageNorm
+from calibrant.numerics.smoothing import fast_length
 from calibrant.problem import CellOf, Index
 
 __all__ = ["LinearImage", "cells_for_smoothing", "smoothed", "total"]
@@ -73,8 +74,6 @@ def smoothed(r: FloatArray, scale: float) -> FloatArray:
 
 def cells_for_smoothing(n_scales: float) -> int:
     """Return how many cells there are for an interval of so many scales."""
-    from scipy.fft import next_fast_len
-
     many = min(_MANY_CELLS_PER_SCALE * n_scales, _MANY_CELLS)
     wanted = min(max(_CELLS_PER_SCALE * n_scales, many, _FEWEST_CELLS), _MOST_CELLS)
-    return int(next_fast_len(int(wanted), real=True))
+    return fast_length(int(wanted))

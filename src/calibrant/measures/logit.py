@@ -15,16 +15,19 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant import absolute, checks, cosine
+from calibrant import checks
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
-from calibrant.lines import MOST_SCALES, TAILS, Blocks, Line, Quantity, line_of_rows
-from calibrant.logits import logit, sigmoid
+from calibrant.lines import Blocks, Line, Quantity, line_of_rows
 from calibrant.measures.image_norms import L1Norm
 from calibrant.measures.linear_image import LinearImage, cells_for_smoothing, smoothed, total
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.multiclass import reduce_classes
+from calibrant.numerics import smoothing
+from calibrant.numerics.abs_integral import abs_integral
+from calibrant.numerics.probability import logit
+from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, MAX_SCALES
 from calibrant.problem import Index, Problem, logit_range
 from calibrant.reading import read_weights
 from calibrant.sample import Sample
@@ -77,6 +80,8 @@ class LogitSmoothedError(Measure):
         y - rho(u) = (y - p) + (p - rho(u)), smoothed. Rows at p = 0 and p = 1 stay where they are:
         two more cells, and coordinates.
         """
+        from scipy.special import expit
+
         low, high = logit_range(problem) or (0.0, 0.0)
         low, high = low - _REACH * self.sigma, high + _REACH * self.sigma
         length = high - low
@@ -91,7 +96,7 @@ class LogitSmoothedError(Measure):
             return np.concatenate((inside, r[..., size:]), axis=-1)
 
         centres = low + length * (np.arange(size) + 0.5) / size
-        rho = np.concatenate((sigmoid(centres), [0.0, 1.0]))
+        rho = np.concatenate((expit(centres), [0.0, 1.0]))
 
         def offset(w: FloatArray) -> FloatArray:
             # As if rows lay at the centres of their cells: next to their own scores, the distance
@@ -106,6 +111,8 @@ class LogitSmoothedError(Measure):
 
 def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     """Return the integral for noise N(0, sigma^2) on rows of this total weight."""
+    from scipy.special import expit
+
     least = line.finest(sigma)
     if sigma < least:
         raise CalibrantError(
@@ -118,8 +125,8 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     # The sigmoid is smooth at scale 1, whatever the noise.
     step = min(sigma, 1.0)
     length = interval.axis.length
-    if length > MOST_SCALES * step:
-        most = max(sigma - (length - MOST_SCALES) / (2 * TAILS), 1.0)
+    if length > MAX_SCALES * step:
+        most = max(sigma - (length - MAX_SCALES) / (2 * GAUSSIAN_RADIUS), 1.0)
         raise CalibrantError(
             "must be at most {maximum:.3g} for logits this far apart",
             argument="sigma",
@@ -127,10 +134,10 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
             maximum=most,
         )
     a = interval.coefficients
-    n_points = cosine.grid_points(step / length, a.shape[-1] - 1)
-    true, mass = cosine.values(cosine.damped(a, sigma / length), n_points)
-    rho = sigmoid(interval.axis.positions(np.arange(n_points + 1) / n_points))
-    return (_at_infinity(line) + float(absolute.mean(true - rho * mass))) / weight
+    n_points = smoothing.integration_points(step / length, a.shape[-1] - 1)
+    true, mass = smoothing.series_values(smoothing.damped(a, sigma / length), n_points)
+    rho = expit(interval.axis.positions(np.arange(n_points + 1) / n_points))
+    return (_at_infinity(line) + abs_integral(true - rho * mass)) / weight
 
 
 def _line(u: FloatArray, values: Mapping[Quantity, FloatArray], sigma: float) -> Line:

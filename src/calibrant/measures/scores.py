@@ -16,9 +16,9 @@ from calibrant import checks
 from calibrant.arrays import FloatArray
 from calibrant.class_table import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.isotonic import isotonic_fit
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.multiclass import one_problem, read_table, reduce_table
+from calibrant.numerics.monotone import isotonic_fit
 from calibrant.problem import Block, Problem
 from calibrant.results.values import ScoreDecomposition
 
@@ -190,7 +190,8 @@ def score_decomposition(
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     p, y, w = problem.rows.columns()
     pooled = problem.rows.pooled
-    recalibrated_p = isotonic_fit(pooled)[np.searchsorted(pooled.score, p)]
+    fitted = isotonic_fit(pooled.true / pooled.weight, pooled.weight)
+    recalibrated_p = fitted[np.searchsorted(pooled.score, p)]
     mean = np.full_like(p, np.average(y, weights=w))
     actual, recalibrated, constant = (
         float(np.average(loss(q, y), weights=w)) for q in (p, recalibrated_p, mean)

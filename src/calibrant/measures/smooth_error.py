@@ -11,26 +11,25 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calibrant import checks, cosine
-from calibrant.absolute import even_mean, rough_even_mean
+from calibrant import checks
 from calibrant.arrays import FloatArray
-from calibrant.compiled import passes
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.fixed_point import NEAR, fixed_point
-from calibrant.lines import (
-    FEW_SCALES,
-    NO_WALLS,
-    TAILS,
-    Line,
-    Walls,
-    clusters,
-    finest_packed,
-    packed_interval,
-)
-from calibrant.logits import logit
+from calibrant.lines import Line
 from calibrant.measures.image_norms import L1Norm
 from calibrant.measures.linear_image import LinearImage, cells_for_smoothing, smoothed, total
 from calibrant.measures.registry import Measure
+from calibrant.numerics import smoothing
+from calibrant.numerics.probability import logit
+from calibrant.numerics.roots import ROUGH, fixed_point
+from calibrant.numerics.smoothing import (
+    FEW_SCALES,
+    GAUSSIAN_RADIUS,
+    NO_BOUNDS,
+    Bounds,
+    finest_packed,
+    packed_spectrum,
+    run_starts,
+)
 from calibrant.problem import Index, Problem
 
 # An increasing function of the score; infinite values are allowed at 0 and 1.
@@ -71,10 +70,10 @@ class Smoothable:
     length: float = 1.0
     constant: float = 0.0
 
-    def norm(self, scale: float, mean: cosine.AbsMean = even_mean) -> tuple[float, float]:
+    def norm(self, scale: float, *, rough: bool = False) -> tuple[float, float]:
         """Return smECE at a scale and its derivative."""
-        integral, slope = cosine.abs_integral(self.a, scale / self.length, mean)
-        return self.constant + float(integral), float(slope) / self.length
+        integral, slope = smoothing.l1_norm(self.a, scale / self.length, rough=rough)
+        return self.constant + integral, slope / self.length
 
     def guess(self, noise: float) -> float:
         """Return about where smECE equals its scale, given what noise usually makes it.
@@ -83,14 +82,12 @@ class Smoothable:
         what is left when that, and noise, are smoothed away.
         """
         seen = abs(float(self.a[0])) + self.constant + noise
-        return self.constant + 0.8 * cosine.root_mean_square(self.a, seen / self.length)
+        return self.constant + 0.8 * smoothing.l2_norm(self.a, seen / self.length)
 
     def fixed_point(self, lowest: float, guess: float) -> float | None:
         """Return the scale at which smECE equals itself unless it lies below `lowest`."""
-        if not passes.is_loaded():
-            # Rough looks, as fast as compiled ones, say where to look, and decide nothing.
-            rough = partial(self.norm, mean=rough_even_mean)
-            guess = fixed_point(rough, lowest, guess, NEAR) or lowest
+        # Rough norms, in half the time, say where to begin, and decide nothing.
+        guess = fixed_point(partial(self.norm, rough=True), lowest, guess, ROUGH) or lowest
         return fixed_point(self.norm, lowest, guess)
 
 
@@ -231,7 +228,7 @@ def residuals_on_line(problem: Problem, transform: Increasing, tails: float) -> 
         u, r = _increasing_values(transform, pooled.score), pooled.residual / problem.weight
         inside = np.isfinite(u)
         beyond = abs(float(r[u == -np.inf].sum())) + abs(float(r[u == np.inf].sum()))
-        places = Places(u[inside], r[inside], NO_WALLS, beyond)
+        places = Places(u[inside], r[inside], NO_BOUNDS, beyond)
         return Residuals(
             above=places.above,
             between=places.between,
@@ -258,7 +255,7 @@ class Places:
     ----------
     u, r
         The places, and the measure of each.
-    walls
+    bounds
         Where smoothing is reflected.
     beyond
         The error of rows at infinity, which no noise can move.
@@ -266,7 +263,7 @@ class Places:
 
     u: FloatArray
     r: FloatArray
-    walls: Walls
+    bounds: Bounds
     beyond: float = 0.0
 
     @property
@@ -285,16 +282,16 @@ class Places:
         if not mixed.any():
             return Smoothable(np.zeros(1), fine, constant)
         u, r = self.u[mixed], self.r[mixed]
-        interval = packed_interval(u, [r], fine, TAILS * coarse, self.walls)
+        interval = packed_spectrum(u, [r], fine, GAUSSIAN_RADIUS * coarse, self.bounds)
         return Smoothable(interval.coefficients[0], interval.axis.length, constant)
 
     def finest(self, scale: float) -> float:
         """Return the least scale from this one on that can be resolved."""
         if self._is_short(scale):
             return scale
-        if finest_packed(self.u[self._mixed(scale)], scale, TAILS, self.walls) == scale:
+        if finest_packed(self.u[self._mixed(scale)], scale, GAUSSIAN_RADIUS, self.bounds) == scale:
             return scale
-        return finest_packed(self.u, scale, TAILS, self.walls)
+        return finest_packed(self.u, scale, GAUSSIAN_RADIUS, self.bounds)
 
     def _is_short(self, scale: float) -> bool:
         """Tell whether all places lie within a few scales."""
@@ -304,7 +301,7 @@ class Places:
         """Tell which rows are smoothed into rows of the other sign: others' errors never change."""
         if not len(self.u):
             return np.zeros(0, dtype=bool)
-        begins = clusters(self.u, TAILS * scale)
+        begins = run_starts(self.u, GAUSSIAN_RADIUS * scale)
         has_both = (np.minimum.reduceat(self.r, begins) < 0) & (
             np.maximum.reduceat(self.r, begins) > 0
         )
@@ -438,9 +435,9 @@ class SmoothCells:
 
     def _near(self, scale: float) -> Callable[[FloatArray], FloatArray] | None:
         """Return what smooths totals over the cells near rows, if those are few."""
-        if self.filled is None or TAILS * scale > 1:
+        if self.filled is None or GAUSSIAN_RADIUS * scale > 1:
             return None
-        reach = math.ceil(TAILS * scale * self.size)
+        reach = math.ceil(GAUSSIAN_RADIUS * scale * self.size)
         enters = np.bincount(np.maximum(self.filled - reach, 0), minlength=self.size + 1)
         leaves = np.bincount(
             np.minimum(self.filled + reach + 1, self.size), minlength=self.size + 1

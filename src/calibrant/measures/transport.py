@@ -19,7 +19,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.measures.monotone import nearest_rising
+from calibrant.numerics.monotone import isotonic_fit_l1
 from calibrant.problem import Pooled, Problem
 
 
@@ -109,7 +109,7 @@ def cheapest_transport(problem: Problem) -> Transport:
     dropped = float(running[-1]) if abs(running[-1]) > nil else 0.0
     sign = np.copysign(1.0, dropped)
     signed = sign * running[:-1]
-    gone = nearest_rising(np.clip(signed, 0.0, abs(dropped)), np.diff(pooled.score))
+    gone = isotonic_fit_l1(np.clip(signed, 0.0, abs(dropped)), np.diff(pooled.score))
     flow = sign * (signed - gone)
     return Transport(pooled.score, residual, np.where(np.abs(flow) > nil, flow, 0.0), dropped)
 

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from sklearn.linear_model import LogisticRegression
 
 from calibrant.arrays import FloatArray
-from calibrant.logits import logit
+from calibrant.numerics.probability import logit
 from calibrant.problem import Pooled, Problem
 from calibrant.recalibration.maps import LogisticMap
 

@@ -26,7 +26,6 @@ import numpy as np
 from calibrant import checks
 from calibrant.arrays import FloatArray, as_array
 from calibrant.errors import CalibrantError
-from calibrant.logits import sigmoid
 from calibrant.randomness import Generator
 from calibrant.recalibration import sql, storage
 from calibrant.recalibration.reading import read_column
@@ -229,11 +228,13 @@ class LogisticMap(ProbabilityMap):
 
     def __call__(self, p: FloatArray) -> FloatArray:
         """Return the map of probabilities."""
+        from scipy.special import expit
+
         with np.errstate(divide="ignore"):
             # A term that does not count does not count where its logarithm is infinite either.
             low = self.a * np.log(p) if self.a > 0 else np.zeros_like(p)
             high = -self.b * np.log1p(-p) if self.b > 0 else np.zeros_like(p)
-        return sigmoid(low + high + self.c)
+        return np.asarray(expit(low + high + self.c))
 
     def _expression(self, column: str) -> str:
         terms = [f"{sql.number(self.a)} * LN({column})"] * (self.a > 0)

@@ -6,8 +6,8 @@ Gaussian whose scale is s cells, what is left out of it has L1 norm at most
 
     c_3 / (32 s^3),   c_q = E abs(He_q(Z)) / q!,
 
-as in :mod:`calibrant.cosine`. Its prediction, which is itself known by such terms, lacks multiples
-of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
+as in :mod:`calibrant.numerics.smoothing`. Its prediction, itself known by such terms, lacks
+multiples of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
 """
 
 from __future__ import annotations
@@ -17,11 +17,12 @@ from functools import cached_property, partial
 
 import numpy as np
 
-from calibrant import cosine
 from calibrant.arrays import FloatArray
 from calibrant.compiled.passes import N_OUTER
 from calibrant.errors import SketchError
-from calibrant.lines import TAILS, Interval, Line, Quantity, Span
+from calibrant.lines import Line, Quantity
+from calibrant.numerics import smoothing
+from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, LineSpectrum, Span
 from calibrant.problem import MOST_SCORES, Assignment, CellOf, Pooled, Problem, with_extremes
 from calibrant.sample import Sample
 from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH
@@ -194,7 +195,7 @@ class ProbabilitySketch(SketchProblem):
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         moments = np.array([self._cell_moments(quantity) for quantity in quantities])
-        return cosine.coefficients(moments, cosine.n_modes(scale))
+        return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
         """Bound the L1 norm, over W, of what a quantity smoothed at `scale` lacks."""
@@ -261,15 +262,15 @@ class LogitSketch(SketchProblem):
                 maximum=LOGIT_REACH,
             )
         width = self.sketch.cells.width
-        margin = int(np.ceil(TAILS * tails / width))
+        margin = int(np.ceil(GAUSSIAN_RADIUS * tails / width))
         reach = LOGIT_REACH + margin * width
         whole = Span(-reach, reach)
 
-        def interval(scale: float, *quantities: Quantity) -> Interval:
+        def interval(scale: float, *quantities: Quantity) -> LineSpectrum:
             moments = np.array([self._cell_moments(quantity) for quantity in quantities])
             moments = np.pad(moments, ((0, 0), (0, 0), (margin, margin)))
-            return Interval(
-                whole, cosine.coefficients(moments, cosine.n_modes(scale / (2 * reach)))
+            return LineSpectrum(
+                whole, smoothing.coefficients(moments, smoothing.n_modes(scale / (2 * reach)))
             )
 
         def error(scale: float, quantity: Quantity) -> float:

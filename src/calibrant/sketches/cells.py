@@ -28,8 +28,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.binning import UniformBins
-from calibrant.compiled.passes import N_OUTER, NEAR_EDGE
-from calibrant.logits import logit, sigmoid
+from calibrant.numerics.probability import logit
 
 Scale = Literal["probability", "logit"]
 
@@ -37,7 +36,10 @@ DEFAULT_CELLS = 50_400
 # A hundred megabytes: a few forged bytes must not be able to ask for more.
 MOST_CELLS = 1 << 21
 LOGIT_REACH = 20
+# p * N is rounded once: offsets this near to a half are compared with the edges.
+NEAR_EDGE = 0.5 - 1e-8
 # The outer cells of the logit scale, counted from the first after the inner ones.
+N_OUTER = 4
 AT_ZERO, BELOW, ABOVE, AT_ONE = range(N_OUTER)
 
 
@@ -172,8 +174,10 @@ class LogitCells(Cells):
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the sigmoid and its derivatives at the centres."""
+        from scipy.special import expit
+
         u = (np.arange(self.n_cells, dtype=np.float64) + 0.5) * self.width - LOGIT_REACH
-        p, q = sigmoid(u), sigmoid(-u)
+        p, q = expit(u), expit(-u)
         return p, p * q * self.width, p * q * (q - p) * self.width**2
 
 

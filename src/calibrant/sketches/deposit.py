@@ -8,11 +8,11 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import AnyArray, FloatArray, IntArray, as_array
-from calibrant.compiled import passes
+from calibrant.numerics import passes
 from calibrant.problem import Index
 from calibrant.reading import read_sample
 from calibrant.sample import Sample
-from calibrant.sketches.cells import LOGIT_REACH, Cells
+from calibrant.sketches.cells import Cells
 from calibrant.sketches.table import CellTable, Offsets
 
 # From so many rows on, it is faster to count them while they are checked, on trial.
@@ -52,12 +52,13 @@ def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets]
     is_plain = y.dtype.kind in "buif" and p.dtype.kind == "f" and y.shape == p.shape
     if not is_plain or p.ndim != 1 or len(p) < _LONG:
         return None
-    return (_count_compiled if passes.is_worth_while(p, y) else _count)(cells, y, p)
+    # On the logit scale most of the time is that of logarithms, which numpy takes no longer for.
+    is_compiled = cells.scale == "probability" and passes.is_worth_while(p, y)
+    return (_count_compiled if is_compiled else _count)(cells, y, p)
 
 
 def _count_compiled(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
-    reach = float(LOGIT_REACH) if cells.scale == "logit" else 0.0
-    found = passes.count(p, y, cells.n_cells, reach, cells.edges)
+    found = passes.counts(p, y, cells.n_cells)
     if found is None:
         return None
     number, first, second = found

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.compiled import passes
 from calibrant.errors import CalibrantError, SketchError
+from calibrant.numerics import passes
 from tests.tolerances import ROUNDING
 from tests.twins import sketch as twin
 

@@ -43,9 +43,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from calibrant.arrays import FloatArray
-from calibrant.inference.intervals.roots import crossing, quantile
 from calibrant.inference.intervals.views import View
 from calibrant.measures.image_norms import shifted_norms
+from calibrant.numerics.probability import weibull_quantile
+from calibrant.numerics.roots import monotone_root
 from calibrant.randomness import Generator
 
 # Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
@@ -60,8 +61,8 @@ _FEW_EVENTS = 15.0
 _FAR, _DRAWS_PER_TAIL = 2.0, 2.5
 # Norms of one outcome or another may be equal, but for rounding.
 _TIE = 1e-9
-# Ends are found to this share of the standard deviation of the mean residual, or of smECE.
-_PRECISION = 2e-3
+# Ends are found to this fraction of the standard deviation of the mean residual, or of smECE.
+_PRECISION = 1e-6
 
 
 @dataclass(frozen=True)
@@ -115,7 +116,7 @@ class Noise:
         totals = cells.calibrated_noise(n, rng)
         images = view.of_noise(totals)
         null = shifted_norms(view.image.norm, images, view.offset)
-        calibrated = view.value <= quantile(null, 1 - tail) + _TIE * sd
+        calibrated = view.value <= weibull_quantile(null, 1 - tail) + _TIE * sd
         if cells.has_one_distribution:
             return cls(totals, images, calibrated, sd)
         expected = float(cells.calibrated_variance.sum())
@@ -169,7 +170,7 @@ def _interval(low: float, high: float, centre: float) -> Interval:
 def _excess(view: View, images: FloatArray, spread: FloatArray, tail: float) -> float:
     """Return how far noise may take the norm above that of the best calibrated population."""
     best = view.image.norm.least(view.observed, KAPPA * spread)
-    return quantile(
+    return weibull_quantile(
         shifted_norms(view.image.norm, images, best) - view.image.norm.of(best), 1 - tail
     )
 
@@ -184,9 +185,9 @@ def _centre(view: View, images: FloatArray) -> float:
     unit = view.observed / view.observed_norm
 
     def above(x: float) -> float:
-        return quantile(shifted_norms(view.image.norm, images, x * unit), 0.5) - view.value
+        return weibull_quantile(shifted_norms(view.image.norm, images, x * unit), 0.5) - view.value
 
-    return crossing(above, 0.0, view.value, _PRECISION * view.value)
+    return monotone_root(above, 0.0, view.value, _PRECISION * view.value)
 
 
 def _lowest_scale(view: View, noise: Noise, tail: float) -> float:
@@ -219,7 +220,7 @@ def _highest_scale(view: View, allowance: float) -> float:
         norm = value + view.at_scale(s).observed_norm - view.observed_norm
         return s - norm - allowance
 
-    return crossing(above, low, high, _PRECISION * high)
+    return monotone_root(above, low, high, _PRECISION * high)
 
 
 def _highest(view: View, noise: Noise, tail: float) -> float:
@@ -239,7 +240,7 @@ def _by_duality(view: View, noise: Noise, unit: FloatArray, tail: float) -> floa
     """Return T + d with d = -Q_a <s, e>, whose variance grows with d."""
     # So far from 0 the norm is linear in the noise.
     far = 1e6 * noise.sd
-    short = far - quantile(shifted_norms(view.image.norm, noise.images, far * unit), tail)
+    short = far - weibull_quantile(shifted_norms(view.image.norm, noise.images, far * unit), tail)
     growth = (short / noise.sd) ** 2 * view.cells.growth / 2
     return view.value + growth + math.hypot(growth, short)
 
@@ -251,16 +252,16 @@ def _by_inversion(view: View, noise: Noise, unit: FloatArray, tail: float) -> fl
     norm of noise would: without this, one calibrated sample in forty had the interval [0, 0].
     """
     norm, images, sd = view.image.norm, noise.images, noise.sd
-    value = max(view.value, quantile(shifted_norms(norm, images, view.offset), 0.5))
+    value = max(view.value, weibull_quantile(shifted_norms(norm, images, view.offset), 0.5))
 
     def above(x: float) -> float:
         stretch = math.sqrt(1 + view.cells.growth * max(x - value, 0.0) / (sd * sd))
         norms = shifted_norms(norm, images, x * unit + view.offset, stretch)
-        return quantile(norms, tail) - value
+        return weibull_quantile(norms, tail) - value
 
     beyond = value + 2 * sd
     # No error is more than 1, nor is the norm of the offset: a norm of 2 is beyond all.
     while beyond < 2 and above(beyond) < 0:
         beyond *= 1.5
-    x = crossing(above, 0.0, beyond, _PRECISION * sd)
+    x = monotone_root(above, 0.0, beyond, _PRECISION * sd)
     return float(view.image.norm.of(x * unit + view.offset))

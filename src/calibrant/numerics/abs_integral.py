@@ -1,20 +1,21 @@
-"""The integral of abs(f), for a smooth f known on a uniform grid.
+"""The integral of abs(f) over [0, 1], for a smooth f known on a uniform grid.
 
-In units of a cell, and with the first value counted by half, the sum of f up to grid point j is by
-Euler and Maclaurin less than the integral up to the middle of the next cell by
+In units of a grid step, and with the first value counted by half, the sum of f up to grid point j
+is by Euler and Maclaurin less than the integral up to the middle of the next step by
 
     M - E_0,    M = f'/24 - 7 f^(3)/5760 + 31 f^(5)/967680  in that middle,
                 E = f'/12 - f^(3)/720 + f^(5)/30240         at a grid point.
 
-So where f has a zero at v, counted from the middle of its cell, the trapezoidal sum of abs(f) lacks
+So where f has a zero at v, counted from the middle of its step, the trapezoidal sum of abs(f) is
+corrected by
 
     -2 Q(v),    Q(v) = M + integral from 0 to v of P,
 
 times the sign that f has beyond the zero; P is the polynomial through the six nearest values.
 Where v is known to within e only, the integral of abs(P) is too small by e^2 abs(P')/2, or
-P(v)^2 / abs(2 P'). Two zeros in one cell, where f dips below the axis and comes back between two
-grid points, are looked for too. With 16 points per scale of a Gaussian the error is near 1e-12, and
-rarely above 1e-10.
+P(v)^2 / abs(2 P'). Two zeros within one step, where f dips below the axis and comes back between
+two grid points, are looked for too. With 16 points per scale of a Gaussian the error is near 1e-12,
+and rarely above 1e-10.
 """
 
 from __future__ import annotations
@@ -23,7 +24,6 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.arrays import FloatArray
-from calibrant.compiled import passes
 
 # Zeros: the six values around each, with the sign that makes f rise through it, and v, nearly.
 _Zeros = tuple[FloatArray, FloatArray]
@@ -39,107 +39,88 @@ _END_TERM = np.array([0, 1 / 12, 0, -1 / 120, 0, 1 / 252]) @ np.linalg.inv(
 )
 # From six values to coefficients of powers of v: of -2 Q, of P and of P'.
 _POWERS = np.arange(7)[:, None]
-_LACKING = -2 * np.vstack((_MIDDLE_TERM, _POLYNOMIAL / _POWERS[1:]))
+_CORRECTION = -2 * np.vstack((_MIDDLE_TERM, _POLYNOMIAL / _POWERS[1:]))
 _VALUE = np.vstack((_POLYNOMIAL, np.zeros(6)))
 _SLOPE = np.roll(_POWERS * _VALUE, -1, axis=0)
-_SERIES = np.vstack((_LACKING, _VALUE, _SLOPE))
-# And to c, b, a of the parabola a v^2 / 2 + b v - c / 2 through the cell's ends that bends as the
-# four nearest values do.
+_SERIES = np.vstack((_CORRECTION, _VALUE, _SLOPE))
+# And to c, b, a of the parabola a v^2 / 2 + b v - c / 2 through the ends of the step that bends as
+# the four nearest values do.
 _BEND = np.array([0, 1, -1, -1, 1, 0]) / 2
 _PARABOLA = np.array((_BEND / 4 - [0, 0, 1, 1, 0, 0], [0, 0, -1, 1, 0, 0], _BEND))
 # Values beyond either end of a grid by the polynomial through the six values there.
 _BEYOND = np.vander(np.arange(6.0, 9.0), 6, increasing=True) @ np.linalg.inv(
     np.vander(np.arange(6.0), increasing=True)
 )
+# Newton steps towards the vertex of a dip, and bends that are rounding errors of f = 1.
+_VERTEX_STEPS, _ROUNDING = 3, 1e-14
 _TINY = np.finfo(np.float64).tiny
 
 
-def even_mean(f: FloatArray) -> tuple[float, float]:
-    """Return the mean of abs(f) over [0, 1], and the sum of abs(f') over the zeros of f.
-
-    f is even about 0 and 1, and is given at 0, 1/N, ... over a whole period [0, 2).
-    """
-    if passes.is_loaded():
-        from calibrant.compiled import zeros
-
-        found: tuple[float, float] = zeros.even_mean(f, len(f) // 2, _SERIES, _PARABOLA)
-        return found
-    return _mean(f, len(f) // 2)
-
-
-def smoothed_mean(a: FloatArray, scale: float, cosines: FloatArray) -> tuple[float, float]:
-    """Return the same of a_0 + 2 sum a_k cos(pi k t) smoothed at a scale, by compiled code.
-
-    `cosines` are those of pi t at 0, 1/N, ..., 1. The code must have been loaded.
-    """
-    from calibrant.compiled import zeros
-
-    found: tuple[float, float] = zeros.smoothed_mean(a, scale, cosines, _SERIES, _PARABOLA)
-    return found
-
-
-def rough_even_mean(f: FloatArray) -> tuple[float, float]:
-    """Return the same in half the time, the mean to five digits or so and the slopes to two.
-
-    Zeros are those of straight lines between the grid points.
-    """
-    n_cells = len(f) // 2
-    negative = f[: n_cells + 1] < 0
-    (place,) = (negative[1:] != negative[:-1]).nonzero()
-    left, right = f[place], f[place + 1]
-    rise = np.abs(right - left)
-    steepness = float(rise.sum())
-    # Over a whole period the mean is by itself the trapezoidal sum.
-    total = float(np.abs(f).sum()) / 2 + steepness / 6 + float((left * (right / rise)).sum())
-    return total / n_cells, steepness * n_cells
-
-
-def mean(f: FloatArray) -> FloatArray:
-    """Return the mean of abs(f) over [0, 1] from its values at 0, 1/N, ..., 1, six or more.
-
-    Of several rows, each a function, return that of each.
-    """
-    if f.ndim > 1:
-        return np.array([mean(row) for row in f])
-    n_cells = len(f) - 1
+def abs_integral(f: FloatArray) -> float:
+    """Return the integral of abs(f) over [0, 1] from its values at 0, 1/N, ..., 1, six or more."""
+    n_steps = len(f) - 1
     before, after = _BEYOND @ f[5::-1], _BEYOND @ f[-6:]
     # What lies before 0 stands at the end, where indices below 0 find it.
     around = np.concatenate((f, after, before[1::-1]))
     start, end = (
         np.where(f[place] < 0, -1.0, 1.0) * (around[_NEAREST + place] @ _END_TERM)
-        for place in (0, n_cells)
+        for place in (0, n_steps)
     )
-    return np.asarray(_mean(around, n_cells)[0] + (start - end) / n_cells)
+    return _integral(around, n_steps)[0] + float(start - end) / n_steps
 
 
-def _mean(f: FloatArray, n_cells: int) -> tuple[float, float]:
-    """Return the mean, but for what the ends add, and the sum of abs(f') over the zeros.
+def abs_integral_even(f: FloatArray) -> tuple[float, float]:
+    """Return the integral of abs(f) over [0, 1], and the sum of abs(f') over the zeros of f.
 
-    f has values at 0, ..., n_cells, three or more beyond, and at its end two of those before 0.
+    f is even about 0 and about 1, and is given at 0, 1/N, ..., 1.
     """
-    inner = f[: n_cells + 1]
+    return _integral(np.concatenate((f, f[-2:-5:-1], f[2:0:-1])), len(f) - 1)
+
+
+def rough_abs_integral_even(f: FloatArray) -> tuple[float, float]:
+    """Return the same in half the time, the integral to five digits or so and the slopes to two.
+
+    Zeros are those of straight lines between the grid points.
+    """
+    n_steps = len(f) - 1
+    size, negative = np.abs(f), f < 0
+    (place,) = (negative[1:] != negative[:-1]).nonzero()
+    left, right = f[place], f[place + 1]
+    rise = np.abs(right - left)
+    steepness = float(rise.sum())
+    total = float(size.sum() - (size[0] + size[-1]) / 2)
+    total += steepness / 6 + float((left * (right / rise)).sum())
+    return total / n_steps, steepness * n_steps
+
+
+def _integral(f: FloatArray, n_steps: int) -> tuple[float, float]:
+    """Return the integral, but for what the ends add, and the sum of abs(f') over the zeros.
+
+    f has values at 0, ..., n_steps, three more beyond, and at its end two of those before 0.
+    """
+    inner = f[: n_steps + 1]
     size, negative = np.abs(inner), inner < 0
-    lacking, steepness = _at_zeros(*_crossings(f, negative))
+    correction, steepness = _at_zeros(*_crossings(f, negative))
     # A parabola comes at most an eighth of its bend nearer to the axis than the nearer of two
     # grid points, whose neighbours then have six times its value or more between them.
     (near,) = (np.abs(inner[:-2] + inner[2:]) > 5 * size[1:-1]).nonzero()
     if len(near):
-        cells = np.union1d(near, near + 1)
-        cells = cells[negative[cells] == negative[cells + 1]]
-        more = _at_zeros(*_dips(f[_STENCIL + cells], passes.ROUNDING * size.max()))
-        lacking, steepness = lacking + more[0], steepness + more[1]
-    total = float(size.sum() - (size[0] + size[-1]) / 2) + lacking
-    return total / n_cells, steepness * n_cells
+        steps = np.union1d(near, near + 1)
+        steps = steps[negative[steps] == negative[steps + 1]]
+        more = _at_zeros(*_dips(f[_STENCIL + steps], _ROUNDING * size.max()))
+        correction, steepness = correction + more[0], steepness + more[1]
+    total = float(size.sum() - (size[0] + size[-1]) / 2) + correction
+    return total / n_steps, steepness * n_steps
 
 
 def _at_zeros(stencil: FloatArray, v: FloatArray) -> tuple[float, float]:
-    """Return the sum of what abs(f) lacks for the zeros, and of f' there."""
+    """Return the sum of the corrections for the zeros, and of f' there."""
     each = _polynomials(stencil, v)
     _, value, slope = each
     # By how much v is off, the value tells.
     value *= value / (np.hypot(value, slope) + _TINY)
-    lacking, correction, steepness = np.add.reduce(each, axis=1).tolist()
-    return lacking + correction, steepness
+    correction, second_order, steepness = np.add.reduce(each, axis=1).tolist()
+    return correction + second_order, steepness
 
 
 def _polynomials(stencil: FloatArray, v: FloatArray) -> FloatArray:
@@ -159,13 +140,13 @@ def _crossings(f: FloatArray, negative: npt.NDArray[np.bool_]) -> _Zeros:
 
 
 def _dips(stencil: FloatArray, rounding: float) -> _Zeros:
-    """Return both zeros of cells that f leaves on the side where it came in."""
+    """Return both zeros within steps that f leaves on the side where it came in."""
     _, rise, bend = _PARABOLA @ stencil
     # Bends of the size of rounding errors mean nothing, and dividing by them is unwise.
     turns = np.abs(bend) > np.maximum(2 * np.abs(rise), rounding)
     stencil, bend = stencil[:, turns], bend[turns]
     v = np.zeros(len(bend))
-    for _ in range(passes.VERTEX_STEPS):
+    for _ in range(_VERTEX_STEPS):
         _, value, slope = _polynomials(stencil, v)
         v = np.clip(v - slope / bend, -0.5, 0.5)
     depth = -value / bend

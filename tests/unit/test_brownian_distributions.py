@@ -1,4 +1,4 @@
-"""The laws of Brownian motion: precision in both tails, crossover, means and quantiles."""
+"""Distributions of Brownian motion: precision in both tails, crossover, means and quantiles."""
 
 import math
 
@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from calibrant.inference import laws
-from calibrant.inference.laws import brownian_max, brownian_range
+from calibrant.numerics import probability
+from calibrant.numerics.probability import brownian_max, brownian_range
 from tests.tolerances import ROUNDING
 from tests.twins import brownian as twin
 
@@ -43,7 +43,7 @@ def test_the_two_series_agree_across_the_crossover(law):
 def test_no_term_is_missing_at_the_crossover(law, monkeypatch):
     here = np.asarray(law.crossover)
     few = law.lower(here).sum(axis=0), law.upper(here).sum(axis=0)
-    monkeypatch.setattr(laws, "_TERMS", 20)
+    monkeypatch.setattr(probability, "_TERMS", 20)
     many = law.lower(here).sum(axis=0), law.upper(here).sum(axis=0)
     # Sums near 1 of other numbers of terms: a few units of rounding.
     np.testing.assert_allclose(few, many, rtol=0, atol=2e-15)

@@ -1,1 +1,0 @@
-"""Passes over columns and tables, compiled by numba where it is installed."""
