@@ -17,10 +17,10 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from calibrant import cosine
 from calibrant.arrays import FloatArray
 from calibrant.lines import Line, Quantity
-from calibrant.logits import logit
+from calibrant.numerics import smoothing
+from calibrant.numerics.probability import logit
 
 if TYPE_CHECKING:
     from calibrant.sample import Sample  # layers: rows are a problem, and any may have them
@@ -137,7 +137,7 @@ class Problem(ABC):
     @property
     def finest_scale(self) -> float:
         """The smallest scale that `spectrum` resolves."""
-        return _CELLS_PER_SCALE * self.cell_width or cosine.FINEST_SCALE
+        return _CELLS_PER_SCALE * self.cell_width or smoothing.FINEST_SCALE
 
     @property
     def sum_error(self) -> float:
@@ -188,7 +188,7 @@ class Problem(ABC):
         """Return the cosine coefficients of the measure of each quantity on [0, 1], one row each.
 
         a_k = sum of v cos(pi k p) over the rows, for every k that smoothing at `scale` leaves
-        alive (see :mod:`calibrant.cosine`).
+        alive (see :mod:`calibrant.numerics.smoothing`).
         """
         return self.rows.spectrum(scale, *quantities)
 

@@ -18,14 +18,13 @@ from functools import cached_property, partial
 import numpy as np
 
 from calibrant.arrays import FloatArray
-from calibrant.compiled.passes import N_OUTER
 from calibrant.errors import SketchError
 from calibrant.lines import Line, Quantity
 from calibrant.numerics import smoothing
 from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, LineSpectrum, Span
 from calibrant.problem import MOST_SCORES, Assignment, CellOf, Pooled, Problem, with_extremes
 from calibrant.sample import Sample
-from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH
+from calibrant.sketches.cells import ABOVE, AT_ONE, AT_ZERO, BELOW, LOGIT_REACH, N_OUTER
 from calibrant.sketches.state import Sketch
 from calibrant.sketches.table import CellTable
 
