@@ -27,7 +27,7 @@ from calibrant.labels import check_column_order, check_scalar, column_of, label_
 from calibrant.problem import Problem
 from calibrant.reading import one_column, read_sample, read_weights
 from calibrant.sample import Sample
-from calibrant.sketches.answers import problem_of
+from calibrant.sketches.answers import OnLogits, OnProbabilities, problem_of
 from calibrant.sketches.state import Sketch
 
 
@@ -67,7 +67,9 @@ def one_problem(
     labels: Sequence[Any] | None,
     pos_label: Any,
 ) -> Problem:
-    """Read input that must stand for one binary problem."""
+    """Read input that must be one binary problem; one that was read before is returned as it is."""
+    if isinstance(y_true, Sample | OnProbabilities | OnLogits):
+        return y_true
     check_is_one(multiclass)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return next(reduction.problems())
