@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from calibrant.assessment.result import Assessment
 from calibrant.assessment.verdict import Verdict
 
-__all__ = ["MEASURES", "Meaning", "headline", "other_meanings"]
+__all__ = ["Meaning", "headline", "measure_meaning", "other_meanings"]
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class Meaning:
     definition: str
 
 
-MEASURES = {
+_MEASURES = {
     "smooth_ece": Meaning(
         "Smooth calibration error (smECE)",
         "How far outcomes are from predictions, smoothed at a scale of its own; no bins to choose.",
@@ -113,6 +113,11 @@ _HEADLINES = {
     "mixed": "Miscalibrated, leaning neither way",
     "none detected": "No miscalibration detected",
 }
+
+
+def measure_meaning(name: str) -> Meaning:
+    """Return a measure in words."""
+    return _MEASURES.get(name, Meaning(name, "", ""))
 
 
 def other_meanings(assessments: Iterable[Assessment]) -> dict[str, Meaning]:

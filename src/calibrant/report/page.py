@@ -27,7 +27,7 @@ from calibrant.assessment.result import Assessment
 from calibrant.errors import MissingDependencyError
 from calibrant.files import write_atomically
 from calibrant.inference.compare_result import Comparison
-from calibrant.report.meanings import MEASURES, headline, other_meanings
+from calibrant.report.meanings import headline, measure_meaning
 from calibrant.report.models import Model, read_models
 from calibrant.report.sections import (
     Trials,
@@ -160,8 +160,8 @@ class Extras:
 
 def _content(models: Sequence[Model], extras: Extras) -> dict[str, Any]:
     """Return what the template fills in, by name."""
-    shown, assessments = list(diagrams(models)), [model.assessment for model in models]
-    names = assessments[0].mean_names
+    shown, measured = list(diagrams(models)), list(measure_rows(models))
+    names = models[0].assessment.mean_names
     grouped = None if extras.groups is None else group_section(extras.groups, names)
     comparison, trials = extras.comparison, extras.trials
     drawn = {diagram.key: diagram.figure for diagram in shown}
@@ -173,13 +173,13 @@ def _content(models: Sequence[Model], extras: Extras) -> dict[str, Any]:
         "models": models,
         "several": len(models) > 1,
         "diagrams": shown,
-        "measures": list(measure_rows(models)),
+        "measures": measured,
         "groups": grouped,
         "differences": None if comparison is None else difference_section(comparison),
         "methods": None if trials is None else method_section(trials),
         "classified": [model for model in models if model.assessment.classes],
         "settings": list(setting_rows(models)),
-        "definitions": [*MEASURES.values(), *other_meanings(assessments).values()],
+        "definitions": [row.about for row in measured],
         "results": embedded(_results(models, extras)),
         "packed_figures": packed(embedded(drawn)),
         "style": _asset("page.css"),
@@ -312,7 +312,7 @@ def fragment(assessment: Assessment) -> str:
 
 def _fragment_rows(assessment: Assessment) -> Iterator[str]:
     for one in assessment.estimates:
-        about, cell = MEASURES[one.measure], ranged(one)
+        about, cell = measure_meaning(one.measure), ranged(one)
         texts = (cell.value, f"{cell.low} to {cell.high}", cell.corrected)
         yield (
             f'<tr><th scope="row" title="{escape(about.meaning)}" style="{_CELL}">'

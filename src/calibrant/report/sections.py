@@ -19,7 +19,7 @@ from calibrant.report.figures import (
     group_figure,
     reliability_figure,
 )
-from calibrant.report.meanings import MEASURES, Meaning, other_meanings
+from calibrant.report.meanings import Meaning, measure_meaning, other_meanings
 from calibrant.report.models import Model, evenly
 from calibrant.results.formatting import (
     UNKNOWN,
@@ -235,9 +235,10 @@ class BinRow:
 def measure_rows(models: Sequence[Model]) -> Iterator[MeasureRow]:
     """Yield a row for each measure that any model has."""
     assessments = [model.assessment for model in models]
-    for name, about in MEASURES.items():
-        if any(one.measure == name for found in assessments for one in found.estimates):
-            yield MeasureRow(name, about, tuple(_measured(one, name) for one in assessments))
+    # In the order of the first model that has them.
+    for name in dict.fromkeys(one.measure for found in assessments for one in found.estimates):
+        cells = tuple(_measured(one, name) for one in assessments)
+        yield MeasureRow(name, measure_meaning(name), cells)
     for name, about in other_meanings(assessments).items():
         yield MeasureRow(name, about, tuple(_other(one, name) for one in assessments))
 
@@ -514,7 +515,7 @@ class DifferenceSection:
 
 def difference_section(comparison: Comparison) -> DifferenceSection:
     """Return the section on differences between models."""
-    level, name = comparison.level, comparison.measure
+    level = comparison.level
     lines = tuple(
         DifferenceLine(
             a=str(pair.a),
@@ -526,5 +527,5 @@ def difference_section(comparison: Comparison) -> DifferenceSection:
         )
         for pair in comparison.pairs
     )
-    measure = MEASURES[name].label if name in MEASURES else name
+    measure = measure_meaning(comparison.measure).label
     return DifferenceSection(measure, percent(level), lines)
