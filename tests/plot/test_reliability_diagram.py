@@ -394,7 +394,7 @@ def test_a_second_call_widens_the_limits():
     low, high = FLARES.y_prob / 10, 0.9 + FLARES.y_prob / 10
     ax = reliability(FLARES.y_true, low, limits=(0, 0.2), note=False)
     reliability(FLARES.y_true, high, limits=(0.5, 1), note=False, ax=ax)
-    assert ax.get_xlim() == (0.5, 1)
+    assert ax.get_xlim() == ax.spines["left"].get_bounds() == (0.5, 1)
     reliability(FLARES.y_true, low, note=False, ax=ax)
     assert ax.get_xlim() == (0, 1)
     labels = [label.get_text() for label in ax.get_yticklabels(minor=True)]

@@ -11,7 +11,7 @@ from calibrant.problem import Atoms, Problem
 from calibrant.results.formatting import counted
 from calibrant.sample import Sample
 
-# Below these, intervals are wide and asymptotic laws are far off.
+# Below these, intervals are wide and asymptotic distributions are far off.
 _FEW_ROWS = 100
 _FEW_EVENTS = 15
 _FEW_SCORES = 20

@@ -100,22 +100,27 @@ class Frame:
         """Left, bottom, width and height of the diagram itself, as fractions of the Axes."""
         return 0.0, self.margin, 1 - self.side, 1 - self.margin
 
-    def joined(self, other: Frame) -> Frame:
-        """Return the frame that shows what both show."""
+    def joined(self, other: Frame, *, widened: bool = True) -> Frame:
+        """Return a frame with the strips of both, and unless told otherwise all that both show."""
         if self.deviation != other.deviation:
             raise CalibrantError(
                 f"deviation must be {other.deviation} on this Axes, as in the diagram that is "
                 f"there; got {self.deviation}"
             )
-        low, high = min(self.window.low, other.window.low), max(self.window.high, other.window.high)
-        return replace(
+        strips = replace(
             self,
-            window=Window(low, high),
-            low=min(self.low, other.low),
-            high=max(self.high, other.high),
             margin=max(self.margin, other.margin),
             side=max(self.side, other.side),
             strip=other.strip or self.strip,
+        )
+        if not widened:
+            return strips
+        ours, theirs = self.window, other.window
+        return replace(
+            strips,
+            window=Window(min(ours.low, theirs.low), max(ours.high, theirs.high)),
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
         )
 
     def holds(self, x: FloatArray, y: FloatArray) -> Mask:

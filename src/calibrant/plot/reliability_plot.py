@@ -268,8 +268,7 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
     if layout.margin == "both":
         _check_side(views, frame, n_before)
     if before:
-        joined = frame.joined(before[-1].content)
-        frame = joined if layout.limits is None else replace(joined, window=frame.window)
+        frame = frame.joined(before[-1].content, widened=layout.limits is None)
     alone = len(diagrams) == 1 and not before
     colors = colors_of(ax, diagrams, n_before)
     frame = _set_up(ax, views, frame, colors, is_added=bool(before))
@@ -320,9 +319,9 @@ def _draw_strip(
     """Draw where outcomes lie, or where the scores of several models do."""
     if frame.strip == "density":
         _draw_densities(ax, views, colors)
+    if frame.strip != "outcomes":
         return
-    if not is_added:
-        ax.plot((0, 1 - frame.side), (_LEVEL, _LEVEL), color=QUIET, lw=0.5, transform=ax.transAxes)
+    ax.plot((0, 1 - frame.side), (_LEVEL, _LEVEL), color=QUIET, lw=0.5, transform=ax.transAxes)
     # The strip of one model is grey; those of others are outlines in their own colours.
     for view, color in zip(views, colors, strict=True):
         style: dict[str, Any] = {"color": color if is_added else _GREY, "fill": not is_added}
