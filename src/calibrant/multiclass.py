@@ -73,7 +73,9 @@ def one_problem(
     labels: Sequence[Any] | None,
     pos_label: Any,
 ) -> Problem:
-    """Read input that must represent one binary problem."""
+    """Read input that must be one binary problem; one that was read before is returned as it is."""
+    if isinstance(y_true, Problem):
+        return y_true
     check_is_one(multiclass)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return next(reduction.problems())

@@ -11,6 +11,7 @@ import pytest
 from calibrant import assess
 from calibrant.assessment.groups import by_group
 from calibrant.datasets import load_flares, load_rain
+from calibrant.results.formatting import shortened
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")
@@ -320,7 +321,7 @@ def test_groups(single):
     values = shown.evaluate_all("all => all.map(d => Number(d.value))")
     assert values == [row[name] for row in rows for name in ("smooth_ece", "low", "high")]
     ticks = page.locator("figure.groups .ytick text").all_text_contents()
-    assert ticks == ["--series-2", HOSTILE[:21] + "…", "(none)"]
+    assert ticks == ["--series-2", shortened(HOSTILE, 22), "(none)"]
     page.wait_for_selector("figure.groups .main-svg")
     page.locator("figure.groups .diagram").focus()
     page.keyboard.press("ArrowDown")

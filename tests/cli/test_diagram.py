@@ -3,7 +3,8 @@
 import pytest
 
 import calibrant as cb
-from calibrant.cli.braille import Dots
+from calibrant.cli.diagram import Dots, diagram
+from calibrant.curves.reliability_view import Window
 from calibrant.datasets import simulate
 
 pytest.importorskip("rich")
@@ -29,8 +30,6 @@ def test_a_line_has_no_gaps():
 
 
 def drawn(y_true, y_prob, *, plain=True):
-    from calibrant.cli.diagram import diagram
-
     return diagram(cb.assess(y_true, y_prob, n_resamples=39), plain=plain).plain.splitlines()
 
 
@@ -47,16 +46,27 @@ def test_the_curve_lies_on_the_side_that_it_should(scenario, side):
     assert (line.index(".") - line.index("*")) * side > 0
 
 
-def test_small_scores_fill_the_picture():
-    assert tops([0, 1, 0, 0] * 50, [0.1, 0.4, 0.7, 0.2] * 50) == ["1", "0.5"]
-    assert tops([0, 0, 0, 1] * 50, [0.01, 0.02, 0.03, 0.15] * 50) == ["0.5", "0.25"]
-    assert tops([0] * 199 + [1], [0.003] * 200) == ["0.005", "0.0025"]
-
-
-def tops(y_true, y_prob):
-    """Return the numbers beside the picture."""
-    labels = [line.partition("|")[0].strip() for line in drawn(y_true, y_prob) if "|" in line]
-    return [label for label in labels if label]
+@pytest.mark.parametrize(
+    ("y_true", "y_prob"),
+    [
+        ([0, 1, 0, 0] * 50, [0.1, 0.4, 0.7, 0.2] * 50),
+        ([0, 0, 0, 1] * 50, [0.01, 0.02, 0.03, 0.15] * 50),
+        ([0] * 199 + [1], [0.003] * 200),
+        ([1] * 190 + [0] * 10, [0.93, 0.97] * 100),
+    ],
+)
+def test_the_window_is_that_of_all_diagrams(y_true, y_prob):
+    found = cb.assess(y_true, y_prob, n_resamples=39)
+    window = Window.around([found.reliability_view("smooth")])
+    lines = diagram(found, plain=True).plain.splitlines()
+    beside = [line.partition("|")[0].strip() for line in lines if "|" in line]
+    labels = [float(label) for label in beside if label]
+    assert labels == pytest.approx([window.high, (window.low + window.high) / 2], rel=1e-5)
+    assert [float(number) for number in lines[-2].split()] == pytest.approx(
+        [window.low, labels[1], window.high], rel=1e-5
+    )
+    # Numbers beside the picture do not push its frame to the side.
+    assert len({line.index("|") for line in lines if "|" in line}) == 1
 
 
 def test_braille_and_plain_pictures_have_the_same_shape():

@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from calibrant.cli.sheet import Sheet, shortened
+from calibrant.cli.sheet import Sheet
 
 console = pytest.importorskip("rich.console")
 
@@ -66,15 +66,3 @@ def test_plain_terminals():
     _, line = drawn(sheet(LONG), 60, plain=True)
     assert line.isascii()
     assert "..." in line
-
-
-@pytest.mark.parametrize(
-    ("room", "expected"),
-    [(10, "abcdefghij"), (9, "abcd\u2026ghij"), (4, "ab\u2026j"), (1, "\u2026"), (0, "")],
-)
-def test_shortened(room, expected):
-    assert shortened("abcdefghij", room) == expected
-
-
-def test_wide_characters_count_twice():
-    assert shortened("\u6771\u4eac\u90fd\u5343\u4ee3\u7530", 7) == "\u6771\u2026\u7530"

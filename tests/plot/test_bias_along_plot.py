@@ -8,6 +8,7 @@ import calibrant as cb
 from calibrant.datasets import load_flares
 from calibrant.errors import CalibrantError
 from calibrant.plot import bias_along
+from tests.plot.drawn import notes, words, written
 from tests.tolerances import nearly
 
 FLARES = load_flares()
@@ -29,8 +30,8 @@ def intervals(ax):
     return [np.array(lines.get_segments()) for lines in ax.collections]
 
 
-def words(ax):
-    return [text.get_text() for text in ax.texts]
+def counts(ax):
+    return [text.get_text() for text in ax.texts if text.get_text().isdigit()]
 
 
 def test_numbers_are_at_their_means():
@@ -43,8 +44,8 @@ def test_numbers_are_at_their_means():
     assert np.array_equal(ends[:, 0, 1], table.low)
     assert np.array_equal(ends[:, 1, 1], table.high)
     assert np.array_equal(ends[:, 0, 0], x)
-    assert [word for word in words(ax) if word.isdigit()] == [str(n) for n in table.n]
-    assert "n = 731   95% intervals, all at once" in words(ax)
+    assert counts(ax) == [str(n) for n in table.n]
+    assert "n = 731   95% intervals, all at once" in written(ax)
     assert (ax.get_xlabel(), ax.get_ylabel()) == ("feature", "observed less predicted")
 
 
@@ -55,7 +56,7 @@ def test_dates_are_at_their_means():
     assert np.allclose(x, mpl.dates.date2num(table.mean))
     assert np.array_equal(y, table.gap)
     assert ax.get_xlabel() == "date"
-    assert "n = 731   95% intervals, one by one" in words(ax)
+    assert "n = 731   95% intervals, one by one" in written(ax)
 
 
 def test_names_go_from_top_to_bottom_and_the_missing_apart():
@@ -120,14 +121,30 @@ def test_several_models_side_by_side():
     assert [text.get_text() for text in ax.get_legend().get_texts()] == list(SYSTEMS)
 
 
-def test_several_calls_draw_together():
+def test_a_second_call_adds_and_removes_nothing():
     ax = bias_along(FLARES.y_true, {"DAFFS": SYSTEMS["DAFFS"]}, MONTH)
+    before = ax.get_children()
     bias_along(FLARES.y_true, {"NOAA": SYSTEMS["NOAA"]}, MONTH, ax=ax)
+    assert set(before) <= set(ax.get_children())
     once = bias_along(FLARES.y_true, SYSTEMS, MONTH)
     for one, other in zip(points(ax), points(once), strict=True):
         assert np.array(one) == nearly(np.array(other))
+    assert [words(note).split("\n")[-1] for note in notes(ax)] == list(SYSTEMS)
+    # All of both is shown, the label of the counts beside them.
+    ends = np.concatenate(intervals(ax))[:, :, 1]
+    low, high = ax.spines["left"].get_bounds()
+    assert low < ends.min() < ends.max() < high
+    bottom, top = ax.get_ylim()
+    assert ax.get_yticks(minor=True) == pytest.approx([bottom + 0.05 * (top - bottom)])
     with pytest.raises(cb.CalibrantError, match="of one kind; got names and numbers"):
         bias_along(*FLARES, SITES, ax=ax)
+
+
+def test_missing_values_have_one_place():
+    ax = bias_along([0, 1, 1], [0.2, 0.6, 0.7], ["a", "b", None])
+    bias_along([0, 1, 1], [0.2, 0.6, 0.7], ["b", "a", None], ax=ax)
+    with pytest.raises(cb.CalibrantError, match="not yet on this Axes"):
+        bias_along([0, 1, 1], [0.2, 0.6, 0.7], ["a", "c", None], ax=ax)
 
 
 def test_models_of_different_names():
@@ -137,7 +154,7 @@ def test_models_of_different_names():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["a", "b", "c", "d"]
     assert [y.tolist() for _, y in points(ax)] == [[0, 1, 2], [1, 3]]
     # They do not share their rows, so no number of rows is written.
-    assert "1" not in words(ax)
+    assert not counts(ax)
 
 
 def test_a_table_is_drawn_as_it_is():
@@ -145,14 +162,14 @@ def test_a_table_is_drawn_as_it_is():
     table = cb.bias_along(*FLARES, pl.Series("month", MONTH), level=0.9)
     ax = bias_along(table, color="black", note="from a table")
     assert ax.get_xlabel() == "month"
-    assert "from a table" in words(ax)
+    assert "from a table" in written(ax)
     for given in ({"level": 0.9}, {"y_prob": FLARES.y_prob}, {"feature": MONTH}):
         with pytest.raises(cb.CalibrantError, match="a BiasTable is drawn as it is"):
             bias_along(table, **given)
 
 
 def test_no_words():
-    assert not any("n =" in word for word in words(bias_along(*FLARES, MONTH, note=False)))
+    assert "n =" not in written(bias_along(*FLARES, MONTH, note=False))
 
 
 def long_names(n):

@@ -7,6 +7,7 @@ from matplotlib.patches import Polygon
 import calibrant as cb
 from calibrant.datasets import load_flares, load_imagenet, load_rain
 from calibrant.plot import cumulative
+from tests.plot.drawn import notes, words, written
 from tests.tolerances import nearly
 
 FLARES = load_flares()
@@ -24,10 +25,6 @@ def triangles(ax):
 def scores_on_top(ax):
     (top,) = ax.child_axes
     return dict(zip(top.get_xticks(), [x.get_text() for x in top.get_xticklabels()], strict=True))
-
-
-def written(ax):
-    return "\n".join(text.get_text() for text in ax.texts)
 
 
 def test_the_curve_is_drawn_point_by_point():
@@ -82,20 +79,20 @@ def test_the_ends_of_the_range_are_marked():
 
 def test_the_note_is_the_test():
     test = cb.cumulative_test(*FLARES)
-    words = written(cumulative(*FLARES))
-    assert f"ECCE-R {test.statistic:.3g} = {test.normalized:.3g} $\\sigma$" in words
-    assert "P = $1.5 \\times 10^{-5}$" in words
+    text = written(cumulative(*FLARES)).replace("\N{NO-BREAK SPACE}", " ")
+    assert f"ECCE-R {test.statistic:.3g} = {test.normalized:.3g} $\\sigma$" in text
+    assert "P = 1.5 × 10⁻⁵" in text
     assert f"{test.p_value:.1e}" == "1.5e-05"
-    assert "n = 731" in words
+    assert "n = 731" in text
 
 
 def test_options_go_to_the_test():
     options = {"statistic": "max", "method": "monte_carlo", "n_resamples": 99, "rng": 1}
     test = cb.cumulative_test(*FLARES, **options)
-    words = written(cumulative(*FLARES, **options))
-    assert f"ECCE-MAD {test.statistic:.3g}" in words
+    text = written(cumulative(*FLARES, **options))
+    assert f"ECCE-MAD {test.statistic:.3g}" in text
     assert test.is_least
-    assert "P ≤ 0.01" in words
+    assert "P ≤ 0.01" in text
 
 
 def test_options_that_nobody_knows_are_refused():
@@ -105,7 +102,7 @@ def test_options_that_nobody_knows_are_refused():
 
 
 def test_p_values_beyond_doubles_are_bounds():
-    assert "P < $10^{-300}$" in written(cumulative(*load_imagenet()))
+    assert "P < 10⁻³⁰⁰" in written(cumulative(*load_imagenet()))
 
 
 def test_soft_labels_have_an_interval_and_no_triangle():
@@ -123,17 +120,30 @@ def test_predictions_without_any_doubt():
     assert list(scores_on_top(ax).values()) == ["0", "1"]
 
 
-def test_several_models_and_several_calls():
+def test_several_models():
+    ax = cumulative(FLARES.y_true, {"a": FLARES.y_prob, "b": load_flares("NOAA").y_prob})
+    assert not ax.child_axes
+    assert len(triangles(ax)) == 2
+    names = [text.get_text().split(":")[0] for text in ax.get_legend().get_texts()]
+    assert names == ["a", "b"]
+
+
+def test_a_second_call_adds_and_removes_nothing():
     other = load_flares("NOAA").y_prob
-    once = cumulative(FLARES.y_true, {"a": FLARES.y_prob, "b": other})
-    twice = cumulative(FLARES.y_true, {"a": FLARES.y_prob})
-    cumulative(FLARES.y_true, {"b": other}, ax=twice)
-    for ax in (once, twice):
-        assert not ax.child_axes
-        assert len(triangles(ax)) == 2
-        names = [text.get_text().split(":")[0] for text in ax.get_legend().get_texts()]
-        assert names == ["a", "b"]
-    assert once.get_ylim() == nearly(twice.get_ylim())
+    ax = cumulative(FLARES.y_true, {"a": FLARES.y_prob})
+    before, (top,) = ax.get_children(), ax.child_axes
+    cumulative(FLARES.y_true, {"b": other}, ax=ax)
+    assert set(before) <= set(ax.get_children())
+    assert ax.child_axes == [top]
+    assert [words(note).split("\n")[0] for note in notes(ax)] == ["a", "b"]
+    first, second = (one.get_xy()[:, 0] for one in triangles(ax))
+    assert first.max() == nearly(second.min())
+    low, high = ax.get_ylim()
+    curve = cb.cumulative_curve(FLARES.y_true, other)
+    assert low < min(curve.deviation.min(), CURVE.deviation.min())
+    assert high > max(curve.deviation.max(), CURVE.deviation.max())
+    colors = {line.get_color() for line in ax.lines if len(line.get_xdata()) > 20}
+    assert len(colors) == 2
 
 
 def test_the_triangles_of_models_do_not_lie_on_each_other():

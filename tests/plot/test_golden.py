@@ -41,6 +41,13 @@ def masses():
     return (np.arange(1000) * 7919 % 1000 < 1000 * (0.1 + 0.7 * p)).astype(float), p
 
 
+def added():
+    """Return one model drawn onto the diagram of another."""
+    days = load_flares()
+    ax = plot.reliability(days.y_true, {"DAFFS": days.y_prob})
+    return plot.reliability(days.y_true, {"NOAA": load_flares("NOAA").y_prob}, ax=ax)
+
+
 PICTURES = {
     "smooth": lambda: plot.reliability(*load_flares()),
     "few_scores": lambda: plot.reliability(*load_rain()),
@@ -49,6 +56,7 @@ PICTURES = {
     "masses": lambda: plot.reliability(*masses()),
     "recalibrated": lambda: plot.reliability(*load_flares(), method="isotonic", margin="both"),
     "models": lambda: plot.reliability(networks()),
+    "added": added,
     "cumulative": lambda: plot.cumulative(*load_flares()),
     "bias_along": lambda: plot.bias_along(*load_flares(), DAYS),
     "sweep": lambda: plot.bins_sweep(*load_flares(), n_bins=range(2, 52, 2)),

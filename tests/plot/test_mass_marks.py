@@ -7,8 +7,7 @@ from matplotlib.collections import PathCollection
 import calibrant as cb
 from calibrant.datasets import load_flares, load_rain
 from calibrant.plot import reliability
-from calibrant.plot.canvas import new_figure
-from calibrant.plot.nearby import Stroke
+from tests.plot.drawn import written
 from tests.tolerances import nearly
 
 RNG = np.random.default_rng(0)
@@ -28,10 +27,6 @@ def discs(ax):
     return [one for one in ax.get_children() if isinstance(one, PathCollection)]
 
 
-def shares_written(ax):
-    return [text.get_text() for text in ax.texts if text.get_text().endswith("%")]
-
-
 def expected(y, p, scores):
     return [(score, y[p == score].mean()) for score in scores]
 
@@ -44,10 +39,7 @@ def test_a_point_mass_is_a_disc_at_its_mean_outcome(method):
     assert np.allclose(marks.get_offsets(), expected(y, p, (0, 1)), atol=1e-12)
     area = marks.get_sizes()
     assert area[0] / area[1] == pytest.approx(3, rel=0.1)
-    assert set(shares_written(ax)) <= {"30%", "10%"}
-    if method == "smooth":
-        # Beside steps there is not always room.
-        assert shares_written(ax) == ["30%", "10%"]
+    assert "discs: 30% at 0, 10% at 1" in written(ax)
 
 
 def test_deviations_have_discs_and_show_them():
@@ -76,88 +68,16 @@ def test_several_models_have_discs_without_words():
     first, second = discs(ax)
     assert np.allclose(second.get_offsets()[:, 0], [0, 0.5], atol=0.01)
     assert tuple(first.get_facecolor()[0]) != tuple(second.get_facecolor()[0])
-    assert not shares_written(ax)
+    assert "discs" not in written(ax)
 
 
-def struck(ax, lines):
-    """Return the words of shares that any of some drawn lines runs through."""
-    ax.figure.draw_without_rendering()
-    words = [text for text in ax.texts if text.get_text().endswith("%")]
-    scale = ax.figure.dpi / 72
-    found = []
-    for box in (text.get_window_extent() for text in words):
-        for path, width in lines:
-            corners = ax.transData.transform(np.column_stack(path))
-            along = np.linspace(0, len(corners) - 1, 20 * len(corners))
-            steps = np.arange(len(corners))
-            points = np.column_stack([np.interp(along, steps, v) for v in corners.T])
-            if box.padded(width * scale / 2).count_contains(points):
-                found.append(box)
-    return words, found
-
-
-@pytest.mark.parametrize("method", ["smooth", "isotonic"])
-def test_words_lie_on_no_line_and_within_the_frame(method):
-    rng = np.random.default_rng(3)
-    p = np.r_[np.full(220, 0.3), np.full(180, 0.5), np.full(100, 0.7), rng.random(500)]
-    for y, scores in ((rng.random(1000) < p, p), ROWS):
-        ax = reliability(y, scores, method=method, margin="both", band=None)
-        curve = cb.reliability_curve(y, scores, method=method, band=None)
-        level, rate = (np.array([0, 1]),) * 2, (np.array([0, 1]), np.full(2, np.mean(y)))
-        width = 3.2 if method == "isotonic" else 1.4
-        lines = [((curve.x, curve.y), width), (level, 0.8), (rate, 0.9)]
-        words, found = struck(ax, lines)
-        assert len(words) >= 2 or (method == "isotonic" and scores is not p)
-        assert not found
-        left, foot = ax.transData.transform((0, 0))
-        right, top = ax.transData.transform((1, 1))
-        for box in (text.get_window_extent() for text in words):
-            assert box.x0 >= left
-            assert box.y0 >= foot
-            assert box.x1 <= right + 1
-            assert box.y1 <= top + 1
-
-
-def test_words_do_not_overlap():
-    rng = np.random.default_rng(0)
-    p = np.r_[np.linspace(0.5, 0.56, 4).repeat(100), rng.random(600)]
-    words, _ = struck(reliability(rng.random(len(p)) < p, p, band=None), [])
-    boxes = [text.get_window_extent() for text in words]
-    assert len(boxes) >= 2
-    assert not any(a.overlaps(b) for k, a in enumerate(boxes) for b in boxes[:k])
-
-
-def test_words_without_a_free_place_are_left_out():
+def test_many_discs_are_described_by_their_range():
     rng = np.random.default_rng(0)
     p = np.r_[np.linspace(0.5, 0.56, 7).repeat(60), rng.random(600)]
-    y = rng.random(len(p)) < p
-    ax = reliability(y, p, band=None)
+    ax = reliability(rng.random(len(p)) < p, p, band=None)
     (marks,) = discs(ax)
     assert len(marks.get_offsets()) == 7
-    assert len(shares_written(ax)) < 7
-
-
-def test_a_stroke_is_as_wide_as_it_is_drawn():
-    _, ax = canvas_of_points()
-    low, high = np.array([10.0, 10.0]), np.array([30.0, 20.0])
-    passing = (np.array([0.0, 100.0]), np.array([21.5, 21.5]))
-    assert not Stroke(passing, 2.0).touches(ax, low, high)
-    assert Stroke(passing, 4.0).touches(ax, low, high)
-    through = (np.array([0.0, 100.0]), np.array([0.0, 60.0]))
-    assert Stroke(through, 0.1).touches(ax, low, high)
-    broken = (np.array([0.0, 15.0, 100.0]), np.array([15.0, np.nan, 15.0]))
-    assert not Stroke(broken, 0.1).touches(ax, low, high)
-    short = (np.array([0.0, 9.0]), np.array([15.0, 15.0]))
-    assert not Stroke(short, 0.1).touches(ax, low, high)
-
-
-def canvas_of_points():
-    """Return an Axes whose units are points of print."""
-    figure = new_figure(100 / 72, 100 / 72)
-    figure.set_layout_engine("none")
-    ax = figure.add_axes((0, 0, 1, 1))
-    ax.set(xlim=(0, 100), ylim=(0, 100))
-    return figure, ax
+    assert "discs: 6% of rows each" in written(ax)
 
 
 def test_circles_at_bundled_data():
@@ -210,4 +130,4 @@ def test_weights_count_and_rows_of_no_weight_do_not():
     ax = reliability(y, p, sample_weight=weight)
     (marks,) = discs(ax)
     assert marks.get_offsets()[:, 0].tolist() == [0]
-    assert shares_written(ax) == [f"{100 * weight[p == 0].sum() / weight.sum():.0f}%"]
+    assert f"discs: {100 * weight[p == 0].sum() / weight.sum():.0f}% at 0" in written(ax)

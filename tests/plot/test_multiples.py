@@ -10,6 +10,7 @@ from matplotlib.figure import Figure
 import calibrant as cb
 from calibrant.datasets import load_flares
 from calibrant.plot import small_multiples
+from tests.plot.drawn import written
 from tests.tolerances import nearly
 
 FLARES = load_flares()
@@ -51,7 +52,7 @@ def test_clusters_go_with_their_rows():
     week, rows = np.arange(731) // 7, SEASON == 3
     panels = small_multiples(*FLARES, by=SEASON, clusters=week, band=None)
     found = cb.estimate("smooth_ece", FLARES.y_true[rows], FLARES.y_prob[rows], clusters=week[rows])
-    low, high = re.search(r"([.\d]+) to ([.\d]+)", panels[3].texts[0].get_text()).groups()
+    low, high = re.search(r"([.\d]+) to ([.\d]+)", written(panels[3])).groups()
     assert (float(low), float(high)) == pytest.approx((found.low, found.high), abs=6e-4)
 
 
@@ -78,12 +79,12 @@ def test_limits_are_shared():
 
 def test_notes_are_short():
     (ax, *_) = small_multiples(*FLARES, by=SEASON)
-    assert ax.texts[-1].get_text().startswith("smECE 0.")
-    assert "n = 183" in ax.texts[-1].get_text()
-    assert "band" not in ax.texts[-1].get_text()
+    assert written(ax).startswith("smECE 0.")
+    assert "n = 183" in written(ax)
+    assert "band" not in written(ax)
     assert ax.figure.get_supxlabel() == "95% band, whole curve"
     (ax, *_) = small_multiples(*FLARES, by=SEASON, method="isotonic", n_resamples=39)
-    assert ax.texts[-1].get_text().startswith("miscalibration 0.")
+    assert written(ax).startswith("miscalibration 0.")
 
 
 def test_long_names_stay_above_their_panels():

@@ -6,6 +6,7 @@ import pytest
 import calibrant as cb
 from calibrant.datasets import load_flares, simulate
 from calibrant.plot import assessment
+from tests.plot.drawn import written
 
 FLARES = load_flares()
 FOUND = cb.assess(*FLARES)
@@ -21,7 +22,7 @@ def test_parts_are_the_results():
     assert list(corrected.get_xdata()) == [one.bias_corrected for one in FOUND.estimates]
     ends = np.array(estimates.collections[0].get_segments())[:, :, 0]
     assert ends.tolist() == [[one.low, one.high] for one in FOUND.estimates]
-    assert "smECE 0.067" in "".join(text.get_text() for text in reliability.texts)
+    assert "smECE 0.067" in written(reliability)
 
 
 def test_the_verdict_is_written_whole():
@@ -54,8 +55,7 @@ def test_confidences_and_soft_labels():
     p = np.column_stack((rows.y_prob, (1 - rows.y_prob) / 2, (1 - rows.y_prob) / 2))
     assert assessment(np.where(rows.y_true, 0, 1), p).child_axes[0].get_xlabel() == "confidence"
     soft = np.clip(rows.y_prob + 0.05, 0, 1)
-    words = "".join(text.get_text() for text in assessment(soft, rows.y_prob).child_axes[1].texts)
-    assert "ECCE-R" in words
+    assert "ECCE-R" in written(assessment(soft, rows.y_prob).child_axes[1])
 
 
 def test_an_assessment_is_drawn_as_it_is():

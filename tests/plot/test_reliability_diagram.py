@@ -14,6 +14,7 @@ from matplotlib.patches import Rectangle, StepPatch
 import calibrant as cb
 from calibrant.datasets import load_flares, load_rain, simulate
 from calibrant.plot import reliability
+from tests.plot.drawn import notes, words, written
 from tests.tolerances import nearly
 
 FLARES = load_flares()
@@ -34,10 +35,6 @@ def band(ax):
     """The corners of the one band, lower edge first."""
     (area,) = [one for one in ax.collections if one.get_zorder() == 1.5]
     return area.get_paths()[0].vertices
-
-
-def written(ax):
-    return "\n".join(text.get_text() for text in ax.texts)
 
 
 def test_a_smooth_curve_is_drawn_point_by_point():
@@ -88,8 +85,9 @@ def test_words_do_not_lie_on_curves_or_bands():
     free, crowded = reliability(SMOOTH, note="a\nb"), reliability(wide, note="a long line\n" * 8)
     for ax, is_above in ((free, False), (crowded, True)):
         ax.figure.draw_without_rendering()
-        (words,) = [one for one in ax.texts if one.get_text().startswith("a")]
-        assert bool(words.get_window_extent().y0 >= ax.bbox.y1) == is_above
+        (note,) = notes(ax)
+        assert words(note).startswith("a")
+        assert bool(note.get_window_extent().y0 >= ax.bbox.y1) == is_above
 
 
 def test_level_stretches_of_an_isotonic_curve_are_heavier():
@@ -349,9 +347,12 @@ def test_curves_end_where_rows_do():
     curve = cb.reliability_curve(y, p, bandwidth=0.02, band=None)
     (ribbon,) = of_kind(reliability(y, p, bandwidth=0.02, band=None), LineCollection)
     x = np.array(ribbon.get_segments())[:, :, 0]
+    # As far as 200 rows at one score count for as much as one row a bandwidth away.
+    reach = 0.02 * np.sqrt(1 + 2 * np.log(200))
     away = np.abs(x[:, :, None] - [0.1, 0.4, 0.8]).min(axis=2)
-    assert np.isfinite(curve.y).sum() > 2 * len(x)
-    assert away.max() < 0.03
+    assert np.isfinite(curve.y).sum() > len(x)
+    assert reach - 0.005 < away.max() <= reach
+    assert 0.08 - 1e-9 <= x.min() < x.max() <= 0.82 + 1e-9
 
 
 def test_a_sketch_draws_the_same_curve():
@@ -373,38 +374,66 @@ def test_several_models_are_told_apart():
     assert heading.split("   ") == ["smECE (95% interval)", "95% band, whole curve"]
 
 
-def test_calls_on_one_axes_are_as_one_call():
+def test_a_second_call_adds_and_removes_nothing():
     other = load_flares("NOAA").y_prob
+    ax = reliability(FLARES.y_true, {"a": FLARES.y_prob})
+    before, first = ax.get_children(), ax.get_legend()
+    (mine,) = ax.plot([0.2, 0.3], [0.5, 0.6])
+    assert reliability(FLARES.y_true, {"b": other}, ax=ax) is ax
+    assert {*before, mine} <= set(ax.get_children())
+    assert first in notes(ax)
     once = reliability(FLARES.y_true, {"a": FLARES.y_prob, "b": other})
-    twice = reliability(FLARES.y_true, {"a": FLARES.y_prob})
-    assert reliability(FLARES.y_true, {"b": other}, ax=twice) is twice
-    assert len(once.get_children()) == len(twice.get_children())
-    for one, two in zip(ribbons(once), ribbons(twice), strict=True):
+    # Alone a line is thicker than among others.
+    for one, two in zip(ribbons(once), ribbons(ax), strict=True):
         assert np.array(one.get_segments()) == nearly(np.array(two.get_segments()))
         assert np.array(one.get_colors()) == nearly(np.array(two.get_colors()))
+    assert [words(note).split("\n")[-1][0] for note in notes(ax)] == ["a", "b"]
 
 
-def test_a_key_does_not_lie_on_curves():
-    ax = Figure(figsize=(6.4, 4.8)).add_subplot()
+def test_a_second_call_widens_the_limits():
+    low, high = FLARES.y_prob / 10, 0.9 + FLARES.y_prob / 10
+    ax = reliability(FLARES.y_true, low, limits=(0, 0.2), note=False)
+    reliability(FLARES.y_true, high, limits=(0.5, 1), note=False, ax=ax)
+    assert ax.get_xlim() == ax.spines["left"].get_bounds() == (0.5, 1)
+    reliability(FLARES.y_true, low, note=False, ax=ax)
+    assert ax.get_xlim() == (0, 1)
+    labels = [label.get_text() for label in ax.get_yticklabels(minor=True)]
+    assert labels == ["outcome 0", "outcome 1"]
+    bottom, top = ax.get_ylim()
+    places = (np.array(ax.get_yticks(minor=True)) - bottom) / (top - bottom)
+    assert places == pytest.approx([0.04, 0.11])
+
+
+def test_outcomes_of_a_second_call_are_outlines():
+    ax = reliability(*FLARES)
+    reliability(FLARES.y_true, load_flares("NOAA").y_prob, ax=ax)
+    filled = [one.get_fill() for one in of_kind(ax, StepPatch)]
+    assert filled == [True, True, False, False]
+
+
+def test_deviations_and_frequencies_do_not_mix():
+    ax = reliability(*FLARES, deviation=True)
+    with pytest.raises(cb.CalibrantError, match="deviation must be True on this Axes"):
+        reliability(*load_rain(), ax=ax)
+
+
+def test_keys_lie_on_nothing_and_stay_within_the_figure():
+    ax = Figure(figsize=(6.4, 4.8), layout="compressed").add_subplot()
     for name in ("DAFFS", "NOAA"):
         days = {f"forecasts of {name}": load_flares(name).y_prob}
         reliability(FLARES.y_true, days, ax=ax)
     figure = ax.figure
     figure.draw_without_rendering()
-    key = ax.get_legend().get_window_extent()
+    keys = [note.get_window_extent() for note in notes(ax)]
     shapes = [one.get_paths()[0].vertices for one in ax.collections if one.get_zorder() == 1.5]
     shapes += [np.concatenate(one.get_segments()) for one in ribbons(ax)]
     assert len(shapes) == 4
-    assert not key.count_contains(ax.transData.transform(np.concatenate(shapes)))
-    assert figure.bbox.contains(key.x0, key.y0)
-    assert figure.bbox.contains(key.x1, key.y1)
-
-
-def test_what_others_drew_stays():
-    ax = reliability(*FLARES)
-    (mine,) = ax.plot([0.2, 0.3], [0.5, 0.6])
-    reliability(*load_rain(), ax=ax)
-    assert mine in ax.lines
+    drawn = ax.transData.transform(np.concatenate(shapes))
+    assert not keys[0].overlaps(keys[1])
+    for key in keys:
+        assert not key.count_contains(drawn)
+        assert figure.bbox.contains(key.x0, key.y0)
+        assert figure.bbox.contains(key.x1, key.y1)
 
 
 def test_colors_of_ones_own():

@@ -7,6 +7,7 @@ from matplotlib.patches import StepPatch
 import calibrant as cb
 from calibrant.datasets import load_flares, load_rain
 from calibrant.plot import reliability
+from tests.plot.drawn import notes
 
 FLARES = load_flares()
 
@@ -71,8 +72,9 @@ def test_the_diagram_keeps_its_place_beside_the_strip():
     assert ax.get_xlim()[1] > 1.1
     assert ax.spines["bottom"].get_bounds() == (0, 1)
     assert max(ax.get_xticks()) == 1
+    limits = ax.get_xlim()
     reliability(*load_rain(), ax=ax)
-    assert ax.get_xlim() == (0, 1)
+    assert ax.get_xlim() == limits
 
 
 def test_narrow_windows_keep_all_within_them():
@@ -97,7 +99,7 @@ def test_nothing_is_cut_off_and_words_stay_apart():
         assert (0, 0) < (page.x0 + 0.02, page.y0 + 0.02)
         assert (page.x1, page.y1) <= tuple(figure.get_size_inches() + 0.02)
         words = [one for one in (*ax.texts, *ax.get_xticklabels()) if one.get_text()]
-        boxes = [one.get_window_extent() for one in words]
+        boxes = [one.get_window_extent() for one in (*words, *notes(ax))]
         assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
 
 
@@ -108,7 +110,7 @@ def test_displays_have_it_too():
 
 
 def test_where_it_has_no_meaning_it_is_refused():
-    with pytest.raises(cb.CalibrantError, match="'both' is for one model; got 2"):
+    with pytest.raises(cb.CalibrantError, match="describes one model; got 2"):
         reliability(FLARES.y_true, {"a": FLARES.y_prob, "b": FLARES.y_prob}, margin="both")
     with pytest.raises(cb.CalibrantError, match="a diagram of deviations does not have"):
         reliability(*FLARES, deviation=True, margin="both")
@@ -135,7 +137,7 @@ def test_notes_keep_clear_of_the_base_rate():
     y = (rng.random(500) < p).astype(float)
     ax = reliability(y, p, margin="both", limits=(0, 1))
     ax.figure.draw_without_rendering()
-    (note,) = [text for text in ax.texts if "smECE" in text.get_text()]
+    (note,) = notes(ax)
     box = note.get_window_extent()
     _, height = ax.transData.transform((0, y.mean()))
     assert not box.y0 < height < box.y1

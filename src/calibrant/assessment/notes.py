@@ -8,8 +8,9 @@ from typing import NamedTuple
 import numpy as np
 
 from calibrant.problem import Pooled, Problem
+from calibrant.results.formatting import counted
 
-# Below these, intervals are wide and asymptotic laws are far off.
+# Below these, intervals are wide and asymptotic distributions are far off.
 _FEW_ROWS = 100
 _FEW_EVENTS = 15
 _FEW_SCORES = 20
@@ -37,13 +38,13 @@ def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
     """Yield what is unusual about the rows, or about them pooled in a sketch."""
     pooled = problem.pooled
     if problem.n < _FEW_ROWS:
-        yield f"There {'is' if problem.n == 1 else 'are'} only {_count(problem.n, 'row')}."
+        yield f"There {'is' if problem.n == 1 else 'are'} only {counted(problem.n, 'row')}."
     yield from _rarities(pooled)
     if len(pooled.score) < _FEW_SCORES:
-        yield f"Scores take {_count(len(pooled.score), 'distinct value')}."
+        yield f"Scores take {counted(len(pooled.score), 'distinct value')}."
     if certain.n:
         yield (
-            f"{_count(certain.n, 'prediction')} of exactly 0 or 1, and "
+            f"{counted(certain.n, 'prediction')} of exactly 0 or 1, and "
             f"{certain.contradicted or 'none'} of them contradicted by the outcome."
         )
     if not problem.is_exact:
@@ -67,8 +68,4 @@ def _rarities(pooled: Pooled) -> Iterator[str]:
         if rows <= 0:
             yield f"Every outcome is {1 - outcome}."
         elif rows < _FEW_EVENTS and n >= _FEW_ROWS:
-            yield f"Outcome {outcome} is rare: about {_count(round(rows), 'row')} have it."
-
-
-def _count(n: int, noun: str) -> str:
-    return f"{n} {noun}" + ("" if n == 1 else "s")
+            yield f"Outcome {outcome} is rare: about {counted(round(rows), 'row')} have it."

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from calibrant.assessment.classes import ClassRow
 from calibrant.assessment.verdict import Verdict
+from calibrant.curves.reliability_view import ReliabilityView
 from calibrant.errors import CalibrantError
 from calibrant.files import write_atomically
 from calibrant.inference.estimate_result import Estimate
@@ -118,6 +119,20 @@ class Assessment(Result):
         known = ", ".join(one.method for one in self.curves)
         raise CalibrantError(f"there is no {method!r} curve here; there are: {known}")
 
+    def reliability_view(self, method: str = "smooth") -> ReliabilityView:
+        """Return what a reliability diagram of one of the curves shows, whatever draws it."""
+        tables = {"bins": self.bins} if method == "binned" else {"outcomes": self.bins}
+        measure = {"smooth": "smooth_ece", "binned": "ece"}.get(method)
+        return ReliabilityView(
+            self.curve(method),
+            masses=self.masses,
+            scores=self.cumulative.score[[0, -1]],
+            n=self.n,
+            is_confidence=self.is_confidence,
+            measured=None if measure is None else self[measure],
+            **tables,
+        )
+
     @property
     def is_confidence(self) -> bool:
         """Whether predictions are the confidence in a predicted class."""
@@ -140,12 +155,12 @@ class Assessment(Result):
 
         Without `ax` a new figure is made that pyplot does not know of: see :mod:`calibrant.plot`.
         """
-        from calibrant.plot.overview import assessment  # layers: a result may ask to be shown
+        from calibrant.plot.panels import assessment  # layers: a result may ask to be shown
 
         return assessment(self, ax=ax)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        from calibrant.plot.canvas import picture  # layers: a result may ask to be shown
+        from calibrant.plot.style import picture  # layers: a result may ask to be shown
 
         return picture(self.plot())
 
@@ -182,7 +197,7 @@ class Assessment(Result):
         return text
 
     def _repr_html_(self) -> str:
-        from calibrant.report.fragment import fragment  # layers: a result may ask to be shown
+        from calibrant.report.page import fragment  # layers: a result may ask to be shown
 
         return fragment(self)
 

@@ -14,7 +14,8 @@ from functools import cached_property
 from calibrant.assessment.summary import Summary
 from calibrant.inference.estimate_result import Estimate
 from calibrant.numerics.probability import brownian_range
-from calibrant.results.p_values import TestResult, printed_p_value
+from calibrant.results.formatting import plain_p_value
+from calibrant.results.p_values import TestResult
 from calibrant.results.result import Result
 from calibrant.results.values import Stretch
 
@@ -180,7 +181,7 @@ class Findings:
         if self.test is None:
             reason = f"the interval of ecce_r begins {'above' if self._is_seen else 'at'} 0"
         else:
-            sign, number = printed_p_value(self.test.p_value, is_least=self.test.is_least)
+            sign, number = plain_p_value(self.test.p_value, is_bound=self.test.is_least)
             reason = f"P {sign} {number}"
         if self.is_refuted and not self._is_seen:
             found = "Not calibrated, since a prediction of 0 came true or one of 1 did not"

@@ -1,81 +1,105 @@
 """A reliability diagram in characters: outcomes against predictions, and where predictions are.
 
-The curve is a solid line, perfect calibration a dotted one, so that they differ without colour.
+The curve is a solid line, perfect calibration a dotted one, so that they differ without colour. A
+braille character is two dots wide and four dots high.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from calibrant.cli.braille import Dots
+import numpy as np
+
+from calibrant.curves.reliability_view import Window
 
 if TYPE_CHECKING:
     from rich.text import Text
 
     from calibrant.assessment.result import Assessment
-    from calibrant.results.curves import Curve
+    from calibrant.curves.reliability_view import ReliabilityView
 
 _WIDTH, _HEIGHT = 36, 15
 _MARGIN = 5
-# Every how many dots there is one on the line of perfect calibration.
+# The distance, in dots, between dots on the line of perfect calibration.
 _SPARSE = 3
-# Where all scores are small, the picture ends at one of these.
-_TOPS = (0.001, 0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
 _BLOCKS, _PLAIN_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*#%"
-# Less than this share of the highest block is nothing to look at.
-_LEAST_SHOWN = 0.01
-Step = tuple[tuple[float, float], tuple[float, float]]
+# Less than this fraction of the highest block is not shown.
+_MINIMUM_SHOWN = 0.01
+Point = tuple[float, float]
 _DIAGONAL, _CURVE, _DENSITY = "dim", "bold cyan", "cyan"
+# Which bit of a braille character is the dot in this row and column of it.
+_BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
+_BLANK = 0x2800
+
+
+@dataclass
+class Dots:
+    """A picture of characters, with the point (0, 0) at its lower left."""
+
+    width: int
+    height: int
+    dots: set[tuple[int, int]] = field(default_factory=set)
+
+    @property
+    def size(self) -> tuple[int, int]:
+        """How many dots there are from left to right and from bottom to top."""
+        return 2 * self.width, 4 * self.height
+
+    def mark(self, x: float, y: float) -> None:
+        """Set the dot nearest to a point of the unit square; points outside are left out."""
+        if 0 <= x <= 1 and 0 <= y <= 1:
+            across, up = self.size
+            self.dots.add((round(x * (across - 1)), round(y * (up - 1))))
+
+    def line(self, start: Point, end: Point) -> None:
+        """Set the dots between two points."""
+        steps = max(
+            1, *(round(abs(b - a) * n) for a, b, n in zip(start, end, self.size, strict=True))
+        )
+        for step in range(steps + 1):
+            part = step / steps
+            self.mark(*(a + part * (b - a) for a, b in zip(start, end, strict=True)))
+
+    def rows(self) -> list[str]:
+        """Return the picture, one string per row of characters, the top one first."""
+        codes = [[_BLANK] * self.width for _ in range(self.height)]
+        for x, y in self.dots:
+            down = 4 * self.height - 1 - y
+            codes[down // 4][x // 2] |= _BITS[down % 4][x % 2]
+        return ["".join(map(chr, row)) for row in codes]
+
+    def plain_rows(self, mark: str) -> list[str]:
+        """Return the picture without braille: a mark wherever there are dots."""
+        return ["".join(" " if c == chr(_BLANK) else mark for c in row) for row in self.rows()]
 
 
 def diagram(assessment: Assessment, *, plain: bool = False) -> Text:
     """Return the picture; a plain one is of characters that every terminal has."""
     from rich.text import Text
 
-    curve = assessment.curve("smooth")
-    steps = _steps(assessment)
-    top = _top(max(value for step in steps for point in step for value in point))
-    layers = (_diagonal(), _line(steps, top))
-    lines = [Text(f"{'':{_MARGIN}} observed", style=_DIAGONAL)]
+    view = assessment.reliability_view("smooth")
+    window = Window.around([view])
+    start, middle, end = (f"{at:g}" for at in np.linspace(window.low, window.high, 3))
+    margin = max(_MARGIN, *map(len, (start, middle, end)))
+    ticks = {0: end, _HEIGHT // 2: middle}
+    lines = [Text(f"{'':{margin}} observed", style=_DIAGONAL)]
     lines += [
-        Text(f"{_tick(row, top):>{_MARGIN}} {'|' if plain else '│'}") + body
-        for row, body in enumerate(_overlaid(layers, plain=plain))
+        Text(f"{ticks.get(row, ''):>{margin}} {'|' if plain else '│'}") + body
+        for row, body in enumerate(_overlaid(_diagonal(), _line(view, window), plain=plain))
     ]
     corner, edge = ("+", "-") if plain else ("└", "─")
-    lines.append(Text(f"{'0':>{_MARGIN}} {corner}{edge * _WIDTH}"))
-    blocks = _PLAIN_BLOCKS if plain else _BLOCKS
-    lines.append(Text(f"{'':{_MARGIN}}  ") + Text(_density(curve, top, blocks), style=_DENSITY))
-    middle, end = f"{top / 2:g}", f"{top:g}"
-    ruler = f"0{middle:^{_WIDTH - 1 - len(end)}}{end}"
-    lines.append(Text(f"{'':{_MARGIN}}  {ruler}"))
+    lines.append(Text(f"{start:>{margin}} {corner}{edge * _WIDTH}"))
+    blocks = _density(view, window, _PLAIN_BLOCKS if plain else _BLOCKS)
+    lines.append(Text(f"{'':{margin}}  ") + Text(blocks, style=_DENSITY))
+    ruler = f"{start}{middle:^{_WIDTH - len(start) - len(end)}}{end}"
+    lines.append(Text(f"{'':{margin}}  {ruler}"))
     lines.append(
-        Text(f"{'':{_MARGIN}}  {'predicted (blocks: how often)':>{_WIDTH}}", style=_DIAGONAL)
+        Text(f"{'':{margin}}  {'predicted (blocks: how often)':>{_WIDTH}}", style=_DIAGONAL)
     )
     return Text("\n").join(lines)
-
-
-def _steps(assessment: Assessment) -> list[Step]:
-    """Return the smooth curve from point to point, where there are scores; else dots of bins."""
-    curve, scores = assessment.curve("smooth"), assessment.cumulative.score
-    points = list(zip(curve.x.tolist(), curve.y.tolist(), strict=True))
-    shown = [scores[0] <= x <= scores[-1] and math.isfinite(y) for x, y in points]
-    steps = [
-        (points[i], points[i + 1]) for i in range(len(points) - 1) if shown[i] and shown[i + 1]
-    ]
-    if steps:
-        return steps
-    binned = assessment.curve("binned")
-    return [(one, one) for one in zip(binned.x.tolist(), binned.y.tolist(), strict=True)]
-
-
-def _top(largest: float) -> float:
-    return next((top for top in _TOPS if largest <= top), 1.0)
-
-
-def _tick(row: int, top: float) -> str:
-    """Return what stands beside a row, the first being the top one."""
-    return {0: f"{top:g}", _HEIGHT // 2: f"{top / 2:g}"}.get(row, "")
 
 
 def _diagonal() -> Dots:
@@ -86,18 +110,24 @@ def _diagonal() -> Dots:
     return dots
 
 
-def _line(steps: list[Step], top: float) -> Dots:
-    dots = Dots(_WIDTH, _HEIGHT)
-    for (a, b), (c, d) in steps:
-        dots.line((a / top, b / top), (c / top, d / top))
+def _line(view: ReliabilityView, window: Window) -> Dots:
+    """Return the curve from point to point where it is known, and point masses as dots."""
+    dots, curve = Dots(_WIDTH, _HEIGHT), view.drawn(window)
+    points = (np.column_stack((curve.x, curve.y)) - window.low) / window.span
+    known = np.isfinite(curve.y)
+    for i in np.flatnonzero(known[:-1] & known[1:]):
+        dots.line(points[i], points[i + 1])
+    masses = view.marks(window)
+    if masses is not None:
+        for x, y in zip(masses.score, masses.outcome, strict=True):
+            dots.mark((x - window.low) / window.span, (y - window.low) / window.span)
     return dots
 
 
-def _overlaid(layers: tuple[Dots, Dots], *, plain: bool) -> list[Text]:
+def _overlaid(diagonal: Dots, curve: Dots, *, plain: bool) -> list[Text]:
     """Return the rows of the diagonal with the curve on top."""
     from rich.text import Text
 
-    diagonal, curve = layers
     rows = []
     if plain:
         pairs = zip(diagonal.plain_rows("."), curve.plain_rows("*"), strict=True)
@@ -116,12 +146,12 @@ def _overlaid(layers: tuple[Dots, Dots], *, plain: bool) -> list[Text]:
     return rows
 
 
-def _density(curve: Curve, top: float, blocks: str) -> str:
+def _density(view: ReliabilityView, window: Window, blocks: str) -> str:
     """Return how many predictions there are along the axis, as blocks of different height."""
-    found = []
-    for i in range(_WIDTH):
-        inside = (curve.x >= i / _WIDTH * top) & (curve.x <= (i + 1) / _WIDTH * top)
-        found.append(float(curve.density[inside].mean()) if inside.any() else math.nan)
-    most = max((value for value in found if value > 0), default=1.0)
-    shares = [value / most if value >= _LEAST_SHOWN * most else 0.0 for value in found]
-    return "".join(blocks[math.ceil(share * (len(blocks) - 1))] for share in shares)
+    x, density = view.density()
+    edges = np.linspace(window.low, window.high, _WIDTH + 1)
+    inside = [(x >= low) & (x <= high) for low, high in pairwise(edges)]
+    found = [float(density[one].mean()) if one.any() else 0.0 for one in inside]
+    most = max(found) or 1.0
+    heights = [value / most if value >= _MINIMUM_SHOWN * most else 0.0 for value in found]
+    return "".join(blocks[math.ceil(height * (len(blocks) - 1))] for height in heights)

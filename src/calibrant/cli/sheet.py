@@ -11,6 +11,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
 
+from calibrant.results.formatting import shortened
+
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
@@ -104,17 +106,6 @@ def _fitted(names: Sequence[str], room: int, ellipsis: str) -> str:
     # From the shortest on: what one does not need is for the others.
     for turn, i in enumerate(sorted(range(len(names)), key=lengths.__getitem__)):
         share = free // (len(names) - turn)
-        fitted[i] = shortened(names[i], share, ellipsis)
+        fitted[i] = shortened(names[i], share, ellipsis=ellipsis, width=cell_len)
         free -= cell_len(fitted[i])
     return _BETWEEN.join(fitted[i] for i in range(len(names)))
-
-
-def shortened(name: str, room: int, ellipsis: str = "\u2026") -> str:
-    """Return a name in so much room: whole, or with an ellipsis for its middle."""
-    from rich.cells import cell_len, set_cell_size
-
-    if cell_len(name) <= room:
-        return name
-    kept = max(room - len(ellipsis), 0)
-    back = set_cell_size(name[::-1], kept // 2).rstrip()[::-1]
-    return set_cell_size(name, kept - kept // 2).rstrip() + ellipsis[:room] + back

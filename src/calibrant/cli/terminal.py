@@ -10,14 +10,14 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from calibrant.cli.messages import is_terminal, write
 from calibrant.cli.outcomes import group_name
 from calibrant.cli.sheet import Sheet
-from calibrant.results.p_values import printed_p_value
+from calibrant.results.formatting import decimals, percent, plain_p_value
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -116,8 +116,8 @@ def _of_what(assessment: Assessment) -> str:
 
 def estimate_sheet(assessment: Assessment) -> Sheet:
     """Return errors, bias and slope with their intervals as a table."""
-    digits = decimals(one.high for one in assessment.estimates)
-    level = f"{100 * assessment.settings.level:g}%"
+    digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
+    level = percent(assessment.settings.level)
     sheet = Sheet("error", ("value", f"{level} interval", "corrected"), spare=("corrected",))
     for one in assessment.estimates:
         cells = [f"{x:.{digits}f}" for x in (one.value, one.low, one.high, one.bias_corrected)]
@@ -141,7 +141,7 @@ def class_parts(classes: Sequence[ClassRow]) -> list[RenderableType]:
 
 def group_parts(table: GroupTable) -> list[RenderableType]:
     """Return a table of groups, those that are miscalibrated marked, as parts to show."""
-    level = f"{100 * table.level:g}%"
+    level = percent(table.level)
     headings = ("n", "observed", "predicted", "smooth_ece", f"{level} interval", "P adjusted")
     sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
     for row in table:
@@ -166,17 +166,10 @@ def p_value(value: float) -> str:
     """Return a P-value with two figures, and nothing where there is no test."""
     if math.isnan(value):
         return ""
-    sign, number = printed_p_value(value)
+    sign, number = plain_p_value(value)
     return number if sign == "=" else f"{sign} {number}"
 
 
 def fitted(sheet: Sheet) -> list[RenderableType]:
     """Return a table as parts that fit the terminal."""
     return sheet.parts(width(), plain=is_plain())
-
-
-def decimals(values: Iterable[float]) -> int:
-    """Return how many decimals show the least of the positive numbers with two figures."""
-    positive = [value for value in values if value > 0]
-    least = min(positive, default=1.0)
-    return min(max(1 - math.floor(math.log10(least)), 4), 9)

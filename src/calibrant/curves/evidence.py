@@ -1,9 +1,10 @@
-"""How many rows the windows of a curve are worth.
+"""Effective sample sizes of the windows of a curve.
 
-A share m = sum k w y / sum k w whose noise has variance V is worth as many rows as a plain share of
-the same variance would take: n = m(1 - m) / V. For 0/1 outcomes of independent rows that is
-(sum k w)^2 / sum (k w)^2. Soft labels, whose noise only their residuals tell, are often worth more
-rows than there are; rows that belong together are worth fewer (Korn and Graubard, 1998).
+A weighted proportion m = sum k w y / sum k w whose noise has variance V has the effective sample
+size n = m(1 - m) / V: a plain proportion of so many rows has the same variance. For 0/1 outcomes of
+independent rows that is (sum k w)^2 / sum (k w)^2. Soft labels, whose noise is known from residuals
+alone, often have a larger one than there are rows; clusters have a smaller one (Korn and Graubard,
+1998).
 """
 
 from __future__ import annotations
@@ -79,18 +80,18 @@ class Evidence:
 
     @cached_property
     def mean_true(self) -> FloatArray:
-        """The share of events."""
+        """The proportion of events."""
         cells = self.cells
         pred: FloatArray = cells.sides[2].sum(axis=0)
         return self._mean(cells.residual + pred)
 
     @cached_property
     def mean_pred(self) -> FloatArray:
-        """The share of events to expect under perfect calibration."""
+        """The proportion of events to expect under perfect calibration."""
         return self._mean(np.asarray(self.cells.sides[2].sum(axis=0)))
 
     def rows(self, share: FloatArray) -> FloatArray:
-        """Return how many rows a share of events, as seen, is worth."""
+        """Return the effective sample size of an observed proportion of events."""
         rows = self.weight**2 / self._squares
         if not self.cells.is_soft and self.clusters is None:
             return rows
@@ -106,7 +107,7 @@ class Evidence:
         return rows / self.clusters.design_effect(moved, seen)
 
     def calibrated_rows(self, share: FloatArray) -> FloatArray:
-        """Return how many rows the share expected under perfect calibration is worth.
+        """Return the effective sample size of the proportion expected under perfect calibration.
 
         Infinitely many where predictions are certain.
         """

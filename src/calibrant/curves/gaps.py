@@ -1,9 +1,9 @@
-"""How far mean outcomes of parts may be from their chances, given the predictions.
+"""Limits of the mean outcome in each part of the rows, given the predictions.
 
-A mean outcome m of n rows is worth more rows where predictions explain part of the outcomes: as
-many as a plain share of events would take to vary as little as the mean of y - p. Its limits are
-those of Clopper and Pearson for so many rows. What predictions explain is taken with a few rows
-more that they do not explain: few rows with good predictions are no proof of them.
+Where predictions explain part of the outcomes, the mean outcome of n rows has a larger effective
+sample size: that of a proportion of events with the variance of the mean of y - p. Its limits are
+those of Clopper and Pearson at that size. What predictions explain is shrunk by a few rows that
+they do not explain: few rows with good predictions are no proof of them.
 """
 
 from __future__ import annotations
@@ -27,7 +27,8 @@ class PartSums:
     code
         The part of each row.
     share, residual
-        The share of each row in the weight of its part, and its outcome less its prediction.
+        The fraction of the weight of its part that each row has, and its outcome less its
+        prediction.
     weight, pred, true
         The weight of each part, its mean prediction and its mean outcome.
     """
@@ -49,13 +50,13 @@ class PartSums:
         return cls(code, share, y - p, weight, pred, true)
 
     def limits(self, tail: float, clusters: Index | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return the limits of the mean chance of events in each part, each missed so often."""
+        """Return the limits of the mean probability of events in each part, at this tail."""
         squares = np.bincount(self.code, self.share**2)
         n, more = 1 / squares, float(ndtri(tail)) ** 2
         near = (self.true * n + more / 2) / (n + more)
         moved = self.share * (self.residual - (near - self.pred)[self.code])
         seen = n * np.bincount(self.code, moved**2)
-        # Of the rows more half are events, at the mean prediction.
+        # Of the rows added half are events, at the mean prediction.
         variance = near * (1 - near)
         unexplained = (n * seen + more * (0.5 - variance)) / (n + more)
         rows, tails = n * variance / unexplained, np.full(len(n), tail)

@@ -1,22 +1,51 @@
-"""What a reliability diagram shows, whatever draws it: one rule for the window of scores."""
+"""What a reliability diagram shows, whatever draws it.
+
+matplotlib pictures, the diagrams of a report and those of the terminal draw a `ReliabilityView`:
+the curve where it is known, point masses, bins with their numbers of rows, the distribution of
+scores, all within one `Window`. Nothing in it depends on how it is drawn.
+"""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.arrays import FloatArray
+from calibrant.arrays import FloatArray, IntArray
+from calibrant.curves.reliability import reliability_curve
+from calibrant.inference.estimate import estimate
+from calibrant.inference.estimate_result import Estimate
+from calibrant.measures.bin_table import bin_table
+from calibrant.measures.masses import are_few, point_masses
+from calibrant.measures.scores import score_decomposition
+from calibrant.measures.smooth_error import curve_bandwidth
+from calibrant.multiclass import one_problem
 from calibrant.problem import Problem
 from calibrant.results.curves import Curve
+from calibrant.results.masses import PointMasses
+from calibrant.results.tables import BinTable
+from calibrant.results.values import ScoreDecomposition
 
-__all__ = ["Mask", "Window", "near_scores", "score_range"]
+__all__ = [
+    "ABOUT_ROWS",
+    "Mask",
+    "Recalibrated",
+    "ReliabilityView",
+    "Window",
+    "level_runs",
+    "view_of_curve",
+    "view_of_rows",
+    "view_of_table",
+]
 
 Mask = npt.NDArray[np.bool_]
 
+# The options that describe the rows, in the order in which they are read.
+ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
 # Where the density of scores is below this fraction of its maximum, outcomes do not widen a window.
 _THIN = 0.01
 # Scores and outcomes that take up more of [0, 1] than this, or need a window wider than that, are
@@ -27,6 +56,15 @@ _MINIMUM_SPAN = 0.02
 # many of them apart.
 _ROUND, _INTERVALS = (1.0, 2.0, 2.5, 5.0, 10.0), 5
 _SLACK = 1e-9
+# The number of bins in a window that shows where outcomes lie: about one per point of print.
+_NARROW_BINS = 200
+# The names of the axes: whether of confidences, and whether of deviations.
+_AXES = {
+    (False, False): ("predicted probability", "observed frequency"),
+    (False, True): ("predicted probability", "observed less predicted"),
+    (True, False): ("confidence", "accuracy"),
+    (True, True): ("confidence", "accuracy less confidence"),
+}
 
 
 @dataclass(frozen=True)
@@ -37,12 +75,12 @@ class Window:
     high: float
 
     @classmethod
-    def around(cls, shown: Iterable[tuple[Curve, FloatArray | None]]) -> Window:
-        """Return the window on curves, each with its scores, or None where they are not known.
+    def around(cls, views: Iterable[ReliabilityView]) -> Window:
+        """Return the window that shows all of some views.
 
         It is [0, 1], unless all scores, and outcomes where scores are dense, keep to half of it.
         """
-        extents = np.concatenate([_extent(curve, scores) for curve, scores in shown])
+        extents = np.concatenate([view.extent() for view in views])
         low, high = float(extents.min()), float(extents.max())
         if high - low > _WIDE:
             return cls(0.0, 1.0)
@@ -57,41 +95,286 @@ class Window:
 
     @property
     def span(self) -> float:
-        """How much of the scores is shown."""
+        """The width of the window."""
         return self.high - self.low
 
 
-def score_range(problem: Problem) -> FloatArray:
+@dataclass(frozen=True, eq=False)
+class Recalibrated:
+    """Recalibrated scores, the fraction of rows that has each, and the base rate."""
+
+    score: FloatArray
+    fraction: FloatArray
+    base_rate: float
+
+
+@dataclass(frozen=True, eq=False)
+class ReliabilityView:
+    """What a reliability diagram shows of one model.
+
+    Attributes
+    ----------
+    curve
+        The outcome to expect at each score.
+    outcomes
+        A table of narrow bins with the outcomes in each; None where it is not known.
+    bins
+        The bins of a binned curve; None for others.
+    masses
+        Single scores that many rows have; None where they are not known.
+    scores
+        The lowest and the highest score; None where they are not known.
+    n
+        The number of rows; None where it is not known.
+    is_confidence
+        Whether predictions are the confidence in a predicted class.
+    measured
+        The measure that belongs to the curve: smECE or ECE with its interval, or the score
+        decomposition of an isotonic curve; None where it was not asked for.
+    """
+
+    curve: Curve
+    outcomes: BinTable | None = None
+    bins: BinTable | None = None
+    masses: PointMasses | None = None
+    scores: FloatArray | None = None
+    n: int | None = None
+    is_confidence: bool = False
+    measured: Estimate | ScoreDecomposition | None = None
+
+    @property
+    def rows(self) -> BinTable | None:
+        """The finest table of outcomes that is known."""
+        return self.bins if self.outcomes is None else self.outcomes
+
+    @property
+    def is_binned(self) -> bool:
+        """Whether the curve has one point per bin."""
+        return self.curve.method == "binned"
+
+    @property
+    def is_smooth(self) -> bool:
+        """Whether the curve is a kernel estimate, and has a density of scores."""
+        return self.curve.method in ("smooth", "density", "local")
+
+    @property
+    def known(self) -> Mask:
+        """Where the curve is known.
+
+        A kernel estimate is known where rows count for at least as much, weighted by the kernel,
+        as one row a bandwidth away does, and no farther than a bandwidth from all scores.
+        """
+        curve, h = self.curve, self.curve.bandwidth
+        known = np.isfinite(curve.y)
+        if not h > 0:
+            return known
+        if self.scores is not None:
+            low, high = self.scores
+            known &= (curve.x >= low - h) & (curve.x <= high + h)
+        if self.n is not None:
+            known &= curve.density >= math.exp(-0.5) / (self.n * h * math.sqrt(2 * math.pi))
+        return known
+
+    def drawn(self, window: Window, *, deviation: bool = False) -> Curve:
+        """Return the curve, nan where it is not known or not shown; less the diagonal if asked."""
+        curve = self.curve
+        shown = self.known & window.holds(curve.x)
+        level = curve.x if deviation and curve.method != "local" else 0.0
+        y, lower, upper = (
+            np.where(shown, values - level, np.nan) for values in (curve.y, curve.low, curve.high)
+        )
+        return replace(curve, y=y, low=lower, high=upper)
+
+    def marks(self, window: Window, *, deviation: bool = False) -> PointMasses | None:
+        """Return the single scores to be marked, or the means of a few bins; None for no marks."""
+        masses = self.masses
+        if masses is None and self.outcomes is not None:
+            masses = _few_bins(self.outcomes)
+        if masses is None or self.is_binned:
+            return None
+        masses = masses.where(window.holds(masses.score))
+        if not len(masses):
+            return None
+        return masses.less_scores() if deviation else masses
+
+    def axis_names(self, *, deviation: bool = False) -> tuple[str, str]:
+        """Return what predictions and outcomes are called along the axes."""
+        return _AXES[self.is_confidence, deviation]
+
+    def density(self) -> tuple[FloatArray, FloatArray]:
+        """Return the density of scores as a line: smooth, or in steps where only bins are known."""
+        if self.is_smooth or self.rows is None:
+            return self.curve.x, self.curve.density
+        edges, weight = self.rows.edges, self.rows.weight
+        return np.repeat(edges, 2)[1:-1], np.repeat(weight / weight.sum() / np.diff(edges), 2)
+
+    def density_by_outcome(self) -> tuple[FloatArray, FloatArray]:
+        """Return the density of scores of outcomes 1 and of outcomes 0, from a smooth curve."""
+        curve = self.curve
+        frequency = np.nan_to_num(curve.y + curve.x if curve.method == "local" else curve.y)
+        return curve.density * frequency, curve.density * (1 - frequency)
+
+    def recalibrated(self) -> Recalibrated:
+        """Return what the curve makes of the scores: of rows where known, else of the density."""
+        curve, rows = self.curve, self.rows
+        if curve.method == "isotonic":
+            score, weight = curve.y, curve.density
+        elif self.is_binned and self.bins is not None:
+            score, weight = self.bins.mean_true, self.bins.weight
+        elif rows is not None:
+            known = self.known
+            score, weight = np.interp(rows.mean_pred, curve.x[known], curve.y[known]), rows.weight
+        else:
+            score, weight = curve.y, curve.density * np.gradient(curve.x)
+        known = np.isfinite(score) & (weight > 0)
+        score, fraction = score[known], weight[known] / weight[known].sum()
+        if rows is None:
+            return Recalibrated(score, fraction, float(score @ fraction))
+        filled = rows.weight > 0
+        base_rate = np.average(rows.mean_true[filled], weights=rows.weight[filled])
+        return Recalibrated(score, fraction, float(base_rate))
+
+    def extent(self) -> FloatArray:
+        """Return the lowest and highest score or outcome that a diagram has to show."""
+        curve, scores = self.curve, self.scores
+        dense = curve.density > _THIN * curve.density.max()
+        if scores is None:
+            scores = curve.x[dense & np.isfinite(curve.y)]
+            if self.rows is not None:
+                scores = self.rows.mean_pred
+        # Beyond the scores, where a kernel estimate goes on for a while, its band is very wide.
+        first = np.searchsorted(curve.x, np.nanmin(scores), side="right") - 1
+        last = np.searchsorted(curve.x, np.nanmax(scores), side="left")
+        dense[: max(first, 0)] = dense[last + 1 :] = False
+        heights: tuple[FloatArray, ...] = (curve.y, curve.low, curve.high)
+        if curve.method == "isotonic":
+            # At its ends, beyond which there are no rows, its band is very wide.
+            heights = (curve.y,)
+        elif curve.method == "local":
+            heights = ()
+        values = np.concatenate((scores, *(height[dense] for height in heights)))
+        return np.array([np.nanmin(values), np.nanmax(values)])
+
+
+def view_of_rows(
+    y_true: Any, y_prob: Any, options: Mapping[str, Any], *, measured: bool = True
+) -> ReliabilityView:
+    """Return the view of rows or of a sketch, which are read and checked once.
+
+    Parameters
+    ----------
+    y_true, y_prob, options
+        As given to :func:`calibrant.reliability_curve`; but the band holds for the whole curve
+        unless ``simultaneous`` is False.
+    measured
+        Whether to measure the error that belongs to the curve.
+    """
+    problem = one_problem(y_true, y_prob, *(options.get(name) for name in ABOUT_ROWS))
+    asked = {"simultaneous": True, **options}
+    found = _measured(problem, options) if measured else None
+    if isinstance(found, Estimate) and found.measure == "smooth_ece" and not asked.get("bandwidth"):
+        asked["bandwidth"] = curve_bandwidth(problem, found.value)
+    curve = reliability_curve(problem, **asked)
+    bins = masses = None
+    if curve.method == "binned":
+        bins = bin_table(problem, **_only(options, "n_bins", "strategy"))
+    else:
+        masses = point_masses(problem)
+    view = ReliabilityView(
+        curve,
+        bins=bins,
+        masses=masses,
+        scores=_score_range(problem),
+        n=problem.n,
+        is_confidence=_is_confidence(y_prob, options.get("multiclass")),
+        measured=found,
+    )
+    n_bins = _narrow_bins(problem, Window.around([view]))
+    return replace(view, outcomes=bin_table(problem, n_bins=n_bins))
+
+
+def view_of_curve(curve: Curve, table: BinTable | None = None) -> ReliabilityView:
+    """Return the view of a curve, and of a table of the outcomes of its rows if there is one."""
+    if table is None:
+        return ReliabilityView(curve)
+    n = int(table.n.sum())
+    if curve.method == "binned":
+        return ReliabilityView(curve, bins=table, n=n)
+    return ReliabilityView(curve, outcomes=table, n=n)
+
+
+def view_of_table(table: BinTable) -> ReliabilityView:
+    """Return the view of a table: the curve through its bins, without intervals."""
+    filled = table.n > 0
+    fraction = table.weight[filled] / table.weight.sum()
+    unknown = np.full(len(fraction), np.nan)
+    curve = Curve(
+        x=table.mean_pred[filled],
+        y=table.mean_true[filled],
+        density=fraction / np.diff(table.edges)[filled],
+        low=unknown,
+        high=unknown,
+        bandwidth=float("nan"),
+        area=float(np.dot(fraction, np.abs(table.gap[filled]))),
+        method="binned",
+    )
+    return view_of_curve(curve, table)
+
+
+def level_runs(curve: Curve) -> IntArray:
+    """Return the first and last point of each level run of a curve, one row per run."""
+    level = np.diff(curve.y) == 0
+    return np.flatnonzero(np.diff(level, prepend=False, append=False)).reshape(-1, 2)
+
+
+def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreDecomposition | None:
+    """Return the measure that belongs to a curve of this method; None for the area of others."""
+    method = options.get("method", "smooth")
+    about = _only(options, "level", "n_resamples", "rng", "groups", "sample_weight")
+    if method == "isotonic":
+        return score_decomposition(problem)
+    if method == "smooth":
+        return estimate("smooth_ece", problem, **about, **_only(options, "bandwidth"))
+    # There is no interval where outcomes choose the bins.
+    if method == "binned" and options.get("n_bins") not in ("sweep", "cv"):
+        return estimate("ece", problem, **about, **_only(options, "n_bins", "strategy"))
+    return None
+
+
+def _is_confidence(y_prob: Any, multiclass: Any) -> bool:
+    """Tell whether predictions are the confidence in a predicted class."""
+    if multiclass is not None or y_prob is None:
+        return isinstance(multiclass, str) and multiclass == "confidence"
+    shape = np.shape(y_prob)
+    return len(shape) == 2 and shape[1] > 2
+
+
+def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
+    return {name: options[name] for name in names if name in options}
+
+
+def _score_range(problem: Problem) -> FloatArray:
     """Return the lowest and the highest score; of a sketch those of its outermost cells."""
     scores = problem.scores if problem.is_exact else problem.pooled.score
     return scores[[0, -1]]
 
 
-def near_scores(curve: Curve, scores: FloatArray | None) -> Mask:
-    """Tell where a curve is within a bandwidth of its lowest and highest score, if it has one."""
-    if scores is None or not curve.bandwidth > 0:
-        return np.ones(len(curve.x), dtype=bool)
-    low, high = np.nanmin(scores) - curve.bandwidth, np.nanmax(scores) + curve.bandwidth
-    return np.asarray((curve.x >= low) & (curve.x <= high))
+def _narrow_bins(problem: Problem, window: Window) -> int:
+    """Return the number of bins of [0, 1] so narrow that a window shows them as lines."""
+    most = round(_NARROW_BINS / window.span)
+    if problem.is_exact:
+        return most
+    n_cells = round(1 / problem.cell_width)
+    return max(k for k in range(1, most + 1) if n_cells % k == 0)
 
 
-def _extent(curve: Curve, scores: FloatArray | None) -> FloatArray:
-    """Return the lowest and highest score or outcome that a diagram of a curve has to show."""
-    dense = curve.density > _THIN * curve.density.max()
-    if scores is None:
-        scores = curve.x[dense & np.isfinite(curve.y)]
-    # Beyond the scores, where a kernel's curve goes on for a while, its band is as wide as can be.
-    first = np.searchsorted(curve.x, np.nanmin(scores), side="right") - 1
-    last = np.searchsorted(curve.x, np.nanmax(scores), side="left")
-    dense[: max(first, 0)] = dense[last + 1 :] = False
-    heights: tuple[FloatArray, ...] = (curve.y, curve.low, curve.high)
-    if curve.method == "isotonic":
-        # At its ends, beyond which there are no rows, its band is as wide as can be.
-        heights = (curve.y,)
-    elif curve.method == "local":
-        heights = ()
-    values = np.concatenate((scores, *(height[dense] for height in heights)))
-    return np.array([np.nanmin(values), np.nanmax(values)])
+def _few_bins(table: BinTable) -> PointMasses | None:
+    """Return the means of a table's bins where those are few, else nothing."""
+    filled = table.n > 0
+    if not are_few(table.n[filled]):
+        return None
+    fraction = table.weight[filled] / table.weight.sum()
+    return PointMasses(table.mean_pred[filled], table.mean_true[filled], fraction, is_all=True)
 
 
 def _rounded_out(low: float, high: float) -> tuple[float, float]:

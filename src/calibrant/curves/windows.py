@@ -1,4 +1,4 @@
-"""Windows: what the rows of each narrow cell of scores count at each point of a curve.
+"""Windows: the weight of each narrow cell of scores at each point of a curve.
 
 Every curve is a ratio of two sums over windows, sum k w y / sum k w. What a band needs beyond that
 are sums of squares, which its noise has for variance, and how far windows overlap.
@@ -56,7 +56,7 @@ class KernelWindows:
     Attributes
     ----------
     shares
-        What each cell counts in each window: a sparse matrix, one row a window.
+        The weight of each cell in each window: a sparse matrix, one row per window.
     """
 
     shares: csr_array

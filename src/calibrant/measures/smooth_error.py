@@ -477,6 +477,10 @@ def _transform(scale: Any) -> Increasing | None:
     return known[scale]
 
 
-def curve_bandwidth(problem: Problem) -> float:
-    """Return smECE as the bandwidth of a curve: at least what can be resolved, and seen."""
-    return max(SmoothError()(problem), _LEAST_OF_CURVES, problem.finest_scale)
+def curve_bandwidth(problem: Problem, smooth_ece: float | None = None) -> float:
+    """Return smECE as the bandwidth of a curve: at least what can be resolved, and seen.
+
+    It is solved for unless given.
+    """
+    error = SmoothError()(problem) if smooth_ece is None else smooth_ece
+    return max(error, _LEAST_OF_CURVES, problem.finest_scale)

@@ -2,8 +2,8 @@
 
 Every function takes `ax=`, the Axes to draw on, and returns it. Without one a new figure is made
 that pyplot does not know of: nothing global changes, notebooks show the Axes that is returned, and
-``ax.figure.savefig("diagram.pdf")`` saves it. To have ``plt.show()`` show it, hand over an Axes of
-pyplot's: ``ax=plt.gca()``.
+``ax.figure.savefig("diagram.pdf")`` saves it. To have ``plt.show()`` show it, pass an Axes of
+pyplot's: ``ax=plt.gca()``. A call on an Axes that holds a diagram adds to it and removes nothing.
 
 matplotlib is loaded when the first of these names is used.
 """
@@ -12,21 +12,21 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to _HOMES
-    from calibrant.plot.along import bias_along
+    from calibrant.curves.bins_sweep import BinsSweep
+    from calibrant.plot.bias_plot import bias_along
     from calibrant.plot.cumulative_plot import cumulative
-    from calibrant.plot.multiples import small_multiples
-    from calibrant.plot.overview import assessment
-    from calibrant.plot.reliability_diagram import reliability
-    from calibrant.plot.sweep import BinsSweep, bins_sweep
+    from calibrant.plot.panels import assessment, small_multiples
+    from calibrant.plot.reliability_plot import reliability
+    from calibrant.plot.sweep_plot import bins_sweep
 
 _HOMES = {
-    "BinsSweep": "sweep",
-    "assessment": "overview",
-    "bias_along": "along",
-    "bins_sweep": "sweep",
-    "cumulative": "cumulative_plot",
-    "reliability": "reliability_diagram",
-    "small_multiples": "multiples",
+    "BinsSweep": "curves.bins_sweep",
+    "assessment": "plot.panels",
+    "bias_along": "plot.bias_plot",
+    "bins_sweep": "plot.sweep_plot",
+    "cumulative": "plot.cumulative_plot",
+    "reliability": "plot.reliability_plot",
+    "small_multiples": "plot.panels",
 }
 
 __all__ = [
@@ -43,7 +43,7 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'calibrant.plot' has no attribute {name!r}")
-    value = getattr(import_module(f"calibrant.plot.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"calibrant.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

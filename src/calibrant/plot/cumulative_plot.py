@@ -14,40 +14,43 @@ from matplotlib.ticker import MaxNLocator
 
 from calibrant.arrays import FloatArray
 from calibrant.curves.cumulative import cumulative_curve
+from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.inference.cumulative import cumulative_test
 from calibrant.inference.estimate import estimate
-from calibrant.plot.canvas import axes_or_new
-from calibrant.plot.corners import Path, anywhere
-from calibrant.plot.models import Model, read_models
-from calibrant.plot.overlay import drawn_together
+from calibrant.multiclass import one_problem
+from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.style import (
     DASHES,
     LINE_WIDTH,
     QUIET,
     SMALL,
     SMALLEST,
+    axes_or_new,
     colors_of,
     open_frame,
+    record,
+    records,
 )
-from calibrant.plot.wording import Key, Note, headed, read_note
+from calibrant.plot.text import Key, Note, headed, read_note, write_inside
 from calibrant.results.curves import CumulativeCurve
 
-__all__ = ["Walked", "cumulative", "draw_walks", "gather_walk"]
+__all__ = ["CumulativeDiagram", "cumulative", "draw_cumulative", "gather_cumulative"]
 
 _WIDTH, _HEIGHT = 5.4, 3.8
-# Round scores are offered by the handful, then by more, with the room that each must have around
-# it as a share of the axis: what is less round has to fill a wide gap.
+# Round scores are offered by the handful, then by more, with the minimum distance between them as a
+# fraction of the axis: what is less round has to fill a wide gap.
 _FEW_SCORES = 12
-_ROOMS = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
+_DISTANCES = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
 # How far the triangle at the origin points to the right, and how far those of all models do.
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
-# What is left free above and below, as a share of the height.
-_ROOM = 0.08
+# What is left free above and below, and the most that a note without a free corner is given, as
+# fractions of the height.
+_FREE, _MOST_LACKING = 0.08, 0.6
 
 
 @dataclass(frozen=True, eq=False)
-class Walked:
-    """The results in one model's cumulative plot."""
+class CumulativeDiagram:
+    """The cumulative plot of one model."""
 
     curve: CumulativeCurve
     note: Note | None = None
@@ -70,7 +73,8 @@ def cumulative(
     scores between them: it rises where predictions are too low. The triangle at the origin is two
     standard deviations high either way, for the end of a calibrated model's curve. Scores are
     written along the top, each where the curve reaches it; circles mark the highest and the lowest
-    point, whose distance is ECCE-R.
+    point, whose distance is ECCE-R. A further call on the same Axes adds its models to those that
+    are there; scores along the top remain those of the first.
 
     Parameters
     ----------
@@ -103,67 +107,76 @@ def cumulative(
     >>> from calibrant.datasets import load_flares
     >>> ax = cumulative(*load_flares())
     >>> ax.get_xlabel()
-    'share of predictions, in order of score'
+    'fraction of predictions, in order of score'
     """
-    walks = [gather_walk(model, note) for model in read_models(y_true, y_prob, options, color)]
+    models = read_models(y_true, y_prob, options, color)
+    diagrams = [gather_cumulative(model, note) for model in models]
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
-    draw_walks(ax, walks)
+    draw_cumulative(ax, diagrams)
     return ax
 
 
-def gather_walk(model: Model, note: bool | Note) -> Walked:
-    """Return the results of a model, asking for those that were not given."""
+def gather_cumulative(model: Model, note: bool | Note) -> CumulativeDiagram:
+    """Return the diagram of a model, from rows or from the result that was given."""
     note = read_note(note)
-    words = None if isinstance(note, bool) else note
+    text = None if isinstance(note, bool) else note
     if isinstance(model.y_true, CumulativeCurve):
         model.refuse_options("a CumulativeCurve")
-        return Walked(model.y_true, words, model.name, model.color)
+        return CumulativeDiagram(model.y_true, text, model.name, model.color)
     model.check_options("cumulative", cumulative_test)
-    curve = cumulative_curve(model.y_true, model.y_prob, **model.about_rows())
+    problem = one_problem(model.y_true, model.y_prob, *model.about_rows)
+    curve = cumulative_curve(problem)
     if note is True:
-        # Noise is known for outcomes that are 0 or 1 and not foretold with certainty.
+        # Noise is known for outcomes that are 0 or 1 and not predicted with certainty.
         if curve.sigma > 0:
-            words = cumulative_test(model.y_true, model.y_prob, **model.options)
+            options = {k: v for k, v in model.options.items() if k not in ABOUT_ROWS}
+            text = cumulative_test(problem, **options)
         else:
-            words = estimate("ecce_r", model.y_true, model.y_prob, **model.about_rows())
-    return Walked(curve, words, model.name, model.color)
+            text = estimate("ecce_r", problem)
+    return CumulativeDiagram(curve, text, model.name, model.color)
 
 
-def draw_walks(ax: Axes, walks: list[Walked]) -> list[Line2D]:
-    """Draw cumulative curves on an Axes with those already there; return their lines."""
-    with drawn_together(ax, "cumulative", walks) as together:
-        colors = colors_of(ax, together)
-        alone = len(together) == 1
-        _frame(ax, [walk.curve for walk in together])
-        lines = [
-            _draw_curve(ax, walk.curve, own) for walk, own in zip(together, colors, strict=True)
-        ]
-        for walk, own, span in zip(together, colors, _spans(together), strict=True):
-            _draw_sigma(ax, walk.curve.sigma, QUIET if alone else own, span)
-        _name_sigma(ax, together[0].curve)
-        if alone:
-            _draw_extremes(ax, together[0].curve, colors[0])
-            _draw_scores(ax, together[0].curve)
-        _write(ax, together, lines)
-    return lines[-len(walks) :]
+def draw_cumulative(ax: Axes, diagrams: list[CumulativeDiagram]) -> list[Line2D]:
+    """Draw cumulative curves on an Axes in addition to what is there; return their lines."""
+    before = records(ax, "cumulative")
+    n_before = sum(one.n_models for one in before)
+    colors = colors_of(ax, diagrams, n_before)
+    alone = len(diagrams) == 1 and not before
+    _set_up(ax, [diagram.curve for diagram in diagrams], is_added=bool(before))
+    lines = []
+    for i, (diagram, color) in enumerate(zip(diagrams, colors, strict=True)):
+        lines.append(_draw_curve(ax, diagram.curve, color))
+        width = min(_TRIANGLE, _TRIANGLES / len(diagrams))
+        _draw_sigma(
+            ax, diagram.curve.sigma, QUIET if alone else color, (n_before + i) * width, width
+        )
+    if not before:
+        _name_sigma(ax, diagrams[0].curve)
+    if alone:
+        _draw_extremes(ax, diagrams[0].curve, colors[0])
+        _draw_scores(ax, diagrams[0].curve)
+    _write(ax, diagrams, lines, alone=alone)
+    record(ax, "cumulative", None, len(diagrams))
+    return lines
 
 
-def _frame(ax: Axes, curves: list[CumulativeCurve]) -> None:
+def _set_up(ax: Axes, curves: list[CumulativeCurve], *, is_added: bool) -> None:
     """Set up both axes, so that curves and triangles are seen whole."""
-    open_frame(ax)
-    heights = np.concatenate([v for c in curves for v in (c.deviation, 2 * _known(c.sigma))])
+    ends = [np.array([-2, 2]) * curve.sigma for curve in curves if curve.sigma > 0]
+    heights = np.concatenate([*(curve.deviation for curve in curves), *ends])
     low, high = float(heights.min()), float(heights.max())
-    room = _ROOM * (high - low) or _ROOM
+    free = _FREE * (high - low) or _FREE
+    low, high = low - free, high + free
+    if is_added:
+        bottom, top = ax.get_ylim()
+        ax.set_ylim(min(low, bottom), max(high, top))
+        return
+    open_frame(ax)
     ax.set_xlim(0, 1)
-    ax.set_ylim(low - room, high + room)
-    ax.set_xlabel("share of predictions, in order of score")
+    ax.set_ylim(low, high)
+    ax.set_xlabel("fraction of predictions, in order of score")
     ax.set_ylabel("cumulative deviation\n(rising: predictions too low)")
     ax.axhline(0, color=QUIET, lw=0.8, ls=DASHES, zorder=1)
-
-
-def _known(sigma: float) -> FloatArray:
-    """Return sigma down and up, or nothing where it is not known."""
-    return np.array([-sigma, sigma]) if sigma > 0 else np.zeros(0)
 
 
 def _draw_curve(ax: Axes, curve: CumulativeCurve, color: Any) -> Line2D:
@@ -173,17 +186,10 @@ def _draw_curve(ax: Axes, curve: CumulativeCurve, color: Any) -> Line2D:
     return line
 
 
-def _spans(walks: list[Walked]) -> list[tuple[float, float]]:
-    """Return where each triangle begins and ends: the first at the origin, the others beside it."""
-    width = min(_TRIANGLE, _TRIANGLES / len(walks))
-    return [(place * width, (place + 1) * width) for place in range(len(walks))]
-
-
-def _draw_sigma(ax: Axes, sigma: float, color: Any, span: tuple[float, float]) -> None:
-    """Draw a triangle, 2 sigma up and 2 sigma down."""
+def _draw_sigma(ax: Axes, sigma: float, color: Any, left: float, width: float) -> None:
+    """Draw a triangle, 2 sigma up and 2 sigma down, at the origin or beside those of others."""
     if sigma > 0:
-        left, right = span
-        corners = [(left, -2 * sigma), (left, 2 * sigma), (right, 0)]
+        corners = [(left, -2 * sigma), (left, 2 * sigma), (left + width, 0)]
         ax.add_patch(Polygon(corners, fc=color, ec="none", alpha=0.45, zorder=2))
 
 
@@ -226,38 +232,36 @@ def _draw_scores(ax: Axes, curve: CumulativeCurve) -> None:
 def _score_ticks(curve: CumulativeCurve) -> tuple[list[float], list[float]]:
     """Return where scores are reached, and those scores: the rounder go first."""
     taken: dict[float, float] = {}
-    for scores, room in _offered(curve.score):
+    for scores, distance in _offered(curve.score):
         # Amid the rows that have this very score.
         first, last = (np.searchsorted(curve.score, scores, side=s) - 1 for s in ("left", "right"))
         places = (curve.fraction[np.maximum(first, 0)] + curve.fraction[last]) / 2
         for place, score in zip(places.tolist(), scores.tolist(), strict=True):
-            if all(abs(place - other) >= room for other in taken):
+            if all(abs(place - other) >= distance for other in taken):
                 taken[place] = score
     return list(taken), list(taken.values())
 
 
 def _offered(score: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-    """Yield scores to be written, and the room each must have: all of a few, or round ones."""
+    """Yield scores to be written, and their minimum distance: all of a few, or round ones."""
     if len(score) <= _FEW_SCORES:
-        yield score[1:], _ROOMS[5]
+        yield score[1:], _DISTANCES[5]
         return
     low, high = float(score[0]), float(score[-1])
-    for n_ticks, room in _ROOMS.items():
+    for n_ticks, distance in _DISTANCES.items():
         ticks = np.asarray(MaxNLocator(n_ticks, steps=[1, 2, 5, 10]).tick_values(low, high))
-        yield ticks[(ticks >= low) & (ticks <= high)], room
+        yield ticks[(ticks >= low) & (ticks <= high)], distance
 
 
-def _write(ax: Axes, walks: list[Walked], lines: list[Line2D]) -> None:
-    """Write names and what was measured where there is room."""
-    level = np.zeros(2)
-    paths: list[Path] = [(np.array([0.0, 1.0]), level)]
-    for walk, line, (left, _) in zip(walks, lines, _spans(walks), strict=True):
-        paths.append((np.asarray(line.get_xdata()), np.asarray(line.get_ydata())))
-        if walk.curve.sigma > 0:
-            paths.append((level + left, 2 * _known(walk.curve.sigma)))
-    if len(walks) > 1:
-        key = Key.of([(walk.name, walk.note) for walk in walks])
-        anywhere(ax, key.lines, paths).write_key(ax, lines, key)
-    else:
-        words = headed(walks[0].name, walks[0].note)
-        anywhere(ax, words, paths).write(ax, words)
+def _write(
+    ax: Axes, diagrams: list[CumulativeDiagram], lines: list[Line2D], *, alone: bool
+) -> None:
+    """Write names and what was measured in a free corner; where none is free, limits make space."""
+    text: list[str] | Key = headed("", diagrams[0].note)
+    if len(diagrams) > 1:
+        text = Key.of([(diagram.name, diagram.note) for diagram in diagrams])
+    elif diagrams[0].name or not alone:
+        text = Key(["\n".join(headed(diagrams[0].name, diagrams[0].note))])
+    lacking = min(write_inside(ax, text, lines), _MOST_LACKING)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + (high - low) * lacking / (1 - lacking))

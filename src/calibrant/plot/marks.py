@@ -1,10 +1,9 @@
-"""The marks of a reliability diagram: each draws one result on an Axes, and computes nothing."""
+"""The marks of a reliability diagram: each draws one part of a view, and computes nothing."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, Literal
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -12,49 +11,159 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.font_manager import FontProperties
-from matplotlib.textpath import TextPath
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import Bbox, TransformedBbox
 
 from calibrant.arrays import FloatArray
-from calibrant.curves.reliability_view import Mask, Window
-from calibrant.plot.corners import Path
-from calibrant.plot.frame import Frame
-from calibrant.plot.nearby import Box, Stroke, box_beside, size_in_points
-from calibrant.plot.style import DASHES, LINE_WIDTH, MARKERS, QUIET, SMALLEST
-from calibrant.plot.wording import row_range, short_count
+from calibrant.curves.reliability_view import Mask, Window, level_runs
+from calibrant.errors import CalibrantError
+from calibrant.plot.style import (
+    DASHES,
+    LINE_WIDTH,
+    MARKERS,
+    QUIET,
+    SMALLEST,
+    open_frame,
+    size_in_points,
+)
+from calibrant.plot.text import row_range, text_width
 from calibrant.results.curves import Curve
+from calibrant.results.formatting import short_count
 from calibrant.results.masses import PointMasses
 from calibrant.results.tables import BinTable
 
 __all__ = [
     "Counts",
+    "Frame",
     "draw_band",
     "draw_bars",
     "draw_curve",
     "draw_level",
     "draw_markers",
     "draw_masses",
-    "write_shares",
 ]
 
 # The width of a line where scores are thinnest and densest, in points; less among others, and no
-# more than this share of its band, which it would hide.
+# more than this fraction of its band, which it would hide.
 _THIN, _THICK, _LESS_THICK = 1.0, 5.0, 3.5
-_SHARE_OF_BAND, _LEAST_THICK = 0.4, 1.4
-# How wide the level stretches of an isotonic curve are.
+_FRACTION_OF_BAND, _MINIMUM_THICK = 0.4, 1.4
+# The width of the level runs of an isotonic curve.
 _LEVEL_WIDTH = 3.2
 # More points than this do not show.
 _SHOWN_POINTS = 2000
-# How high a digit is, in units of its size; what is left free around a number, in points.
+# The height of a digit, in units of its size; what is left free around a number, in points.
 _DIGIT, _APART = 0.73, 2.0
-# How many signs stand on a curve among many.
+# The number of signs on a curve among many.
 _SIGNS = 4
-# The area of a mark goes with its share of rows, but neither vanishes nor hides the curve: that of
-# all rows, the least and the largest, in square points.
-_AREA_OF_ALL, _LEAST_AREA, _LARGEST_AREA = 450.0, 8.0, 150.0
-# The widest of the lines that a curve is compared with.
-_GUIDE_WIDTH = 0.9
-# How opaque bars are: one that holds next to no rows, and the one that holds most.
+# The area of a mark grows with its fraction of the rows, but neither vanishes nor hides the curve:
+# that of all rows, the minimum and the maximum, in square points.
+_AREA_OF_ALL, _MINIMUM_AREA, _MAXIMUM_AREA = 450.0, 8.0, 150.0
+# The opacity of bars: of one that holds next to no rows, and of the one that holds most.
 _FAINT, _STRONG = 0.05, 0.3
+
+
+@dataclass(frozen=True)
+class Frame:
+    """The part of the plane that is shown, and the fractions of the Axes beside it.
+
+    Attributes
+    ----------
+    window
+        The scores along the first axis.
+    low, high
+        What is shown along the second axis.
+    margin
+        The fraction of the height that is left below, for where outcomes lie.
+    side
+        The fraction of the width that is left on the right, for recalibrated scores.
+    deviation
+        Whether outcomes are shown less predictions.
+    strip
+        What the space below shows: "outcomes", the "density" of scores, or nothing.
+    """
+
+    window: Window
+    low: float
+    high: float
+    margin: float
+    side: float
+    deviation: bool
+    strip: Literal["outcomes", "density", ""] = ""
+
+    @property
+    def foot(self) -> float:
+        """Where bars stand."""
+        return 0.0 if self.deviation else self.low
+
+    @property
+    def region(self) -> tuple[float, float, float, float]:
+        """Left, bottom, width and height of the diagram itself, as fractions of the Axes."""
+        return 0.0, self.margin, 1 - self.side, 1 - self.margin
+
+    def joined(self, other: Frame, *, widened: bool = True) -> Frame:
+        """Return a frame with the strips of both, and unless told otherwise all that both show."""
+        if self.deviation != other.deviation:
+            raise CalibrantError(
+                f"deviation must be {other.deviation} on this Axes, as in the diagram that is "
+                f"there; got {self.deviation}"
+            )
+        strips = replace(
+            self,
+            margin=max(self.margin, other.margin),
+            side=max(self.side, other.side),
+            strip=other.strip or self.strip,
+        )
+        if not widened:
+            return strips
+        ours, theirs = self.window, other.window
+        return replace(
+            strips,
+            window=Window(min(ours.low, theirs.low), max(ours.high, theirs.high)),
+            low=min(self.low, other.low),
+            high=max(self.high, other.high),
+        )
+
+    def holds(self, x: FloatArray, y: FloatArray) -> Mask:
+        """Tell which points are shown."""
+        slack = 1e-9 * (self.high - self.low)
+        return self.window.holds(x) & (y >= self.low - slack) & (y <= self.high + slack)
+
+    def clip(self, ax: Axes, artist: Artist) -> None:
+        """Cut off what of an artist lies beyond, strips beside the diagram included."""
+        box = Bbox([[self.window.low, self.low], [self.window.high, self.high]])
+        artist.set_clip_box(TransformedBbox(box, ax.transData))
+
+    def set_up(self, ax: Axes) -> None:
+        """Give an Axes its limits and ticks."""
+        open_frame(ax)
+        below = (self.high - self.low) * self.margin / (1 - self.margin)
+        beside = self.window.span * self.side / (1 - self.side)
+        ax.set_xlim(self.window.low, self.window.high + beside)
+        ax.set_ylim(self.low - below, self.high)
+        ax.set_xticks(_ticks(self.window.low, self.window.high))
+        ax.set_yticks(_ticks(self.low, self.high))
+        ax.spines["left"].set_bounds(self.low, self.high)
+        ax.spines["bottom"].set_bounds(self.window.low, self.window.high)
+        if not self.deviation:
+            ax.set_aspect("equal", adjustable="box")
+
+    def name_axes(self, ax: Axes, names: tuple[str, str]) -> None:
+        """Write the names of both axes amid what they show, strips left out."""
+        ax.set_xlabel(names[0], x=(1 - self.side) / 2)
+        ax.set_ylabel(names[1], y=(1 + self.margin) / 2)
+
+
+def _ticks(low: float, high: float) -> FloatArray:
+    ticks = np.asarray(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
+    slack = 1e-9 * (high - low)
+    return ticks[(ticks >= low - slack) & (ticks <= high + slack)]
+
+
+def draw_level(ax: Axes, frame: Frame) -> None:
+    """Draw where perfect calibration lies: the diagonal, or no deviation."""
+    ends = np.array([frame.window.low, frame.window.high])
+    level = np.zeros(2) if frame.deviation else ends
+    ax.plot(ends, level, color=QUIET, lw=0.8, ls=DASHES, zorder=2)
 
 
 def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool) -> Artist:
@@ -79,14 +188,13 @@ def _clip(ax: Axes, line: Artist, curve: Curve, frame: Frame) -> None:
 
 
 def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
-    """Draw an isotonic curve, heavier where it is level: scores that outcomes do not tell apart."""
-    kept = _corners(curve.y)
-    (line,) = ax.plot(curve.x[kept], curve.y[kept], color=color, lw=1, zorder=3)
-    level = np.diff(curve.y) == 0
+    """Draw an isotonic curve, heavier along its level runs: scores that it does not distinguish."""
+    changes = np.diff(curve.y) != 0
+    corners = np.append(changes, True) | np.append(True, changes)
+    (line,) = ax.plot(curve.x[corners], curve.y[corners], color=color, lw=1, zorder=3)
     points = np.column_stack((curve.x, curve.y))
-    ends = np.flatnonzero(np.diff(level, prepend=False, append=False))
-    stretches = [points[[first, last]] for first, last in ends.reshape(-1, 2)]
-    heavy = LineCollection(stretches, linewidths=_LEVEL_WIDTH, colors=[color], zorder=3)
+    runs = [points[run] for run in level_runs(curve)]
+    heavy = LineCollection(runs, linewidths=_LEVEL_WIDTH, colors=[color], zorder=3)
     ax.add_collection(heavy, autolim=False)
     _clip(ax, heavy, curve, frame)
     return line
@@ -98,9 +206,9 @@ def _thickness(ax: Axes, curve: Curve, most: float) -> float:
     if not dense.any():
         return most
     low, high = ax.get_ylim()
-    points = 72 * ax.get_position().height * ax.figure.figure.get_size_inches()[1]
-    height = float(np.median((curve.high - curve.low)[dense])) / (high - low) * points
-    return float(np.clip(_SHARE_OF_BAND * height, _LEAST_THICK, most))
+    height = float(np.median((curve.high - curve.low)[dense])) / (high - low)
+    points = height * float(size_in_points(ax)[1])
+    return float(np.clip(_FRACTION_OF_BAND * points, _MINIMUM_THICK, most))
 
 
 def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
@@ -134,7 +242,7 @@ def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -
 def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
     """Draw the band of a curve, where there is one; a binned curve has intervals instead.
 
-    Where the curve may be is in its colour; where calibrated predictions would be is in grey.
+    A confidence band has the colour of the curve; a consistency band is grey.
     """
     if curve.method == "binned" or np.isnan(curve.low).all():
         return
@@ -151,53 +259,31 @@ def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
 def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
     """Mark a curve here and there with a sign of its own, at places that are its own too."""
     known = np.flatnonzero(np.isfinite(curve.y))
-    share = (np.arange(_SIGNS) + (index % len(MARKERS) + 0.5) / len(MARKERS)) / _SIGNS
-    at = known[(share * len(known)).astype(int)]
+    along = (np.arange(_SIGNS) + (index % len(MARKERS) + 0.5) / len(MARKERS)) / _SIGNS
+    at = known[(along * len(known)).astype(int)]
     style = {"marker": MARKERS[index % len(MARKERS)], "ms": 6, "mfc": "white", "mec": color}
     ax.plot(curve.x[at], curve.y[at], ls="none", zorder=4, **style)
 
 
-def draw_masses(ax: Axes, masses: PointMasses, color: Any) -> None:
+def draw_masses(ax: Axes, masses: PointMasses, color: Any, frame: Frame) -> None:
     """Mark the mean outcome at single scores, the larger the more rows have them.
 
-    Circles mark all there are; discs mark those that hold many rows among others that do not.
+    Circles mark all scores there are; discs mark those that hold many rows among others that do
+    not.
     """
+    masses = masses.where(frame.holds(masses.score, masses.outcome))
     style: dict[str, Any] = {"fc": color, "ec": ax.get_facecolor(), "lw": 0.8}
     if masses.is_all:
         style = {"fc": "white", "ec": color, "lw": 1.2}
-    area = _area(masses.share)
+    area = np.clip(_AREA_OF_ALL * masses.share, _MINIMUM_AREA, _MAXIMUM_AREA)
     ax.scatter(masses.score, masses.outcome, s=area, zorder=4, clip_on=False, **style)
-
-
-def write_shares(
-    ax: Axes, masses: PointMasses, curve: Curve, guides: Sequence[Path], frame: Frame
-) -> None:
-    """Write the share of rows beside each mass where nothing else is drawn, else nowhere."""
-    style: dict[str, Any] = {"ha": "center", "va": "center", "fontsize": SMALLEST, "zorder": 5}
-    width = _LEVEL_WIDTH if curve.method == "isotonic" else _thickness(ax, curve, _THICK)
-    lines = [Stroke((curve.x, curve.y), width), *(Stroke(path, _GUIDE_WIDTH) for path in guides)]
-    diameter = 2 * np.sqrt(_area(masses.share) / np.pi)
-    columns = (masses.score, masses.outcome, diameter)
-    discs = [Stroke((np.full(2, x), np.full(2, y)), d) for x, y, d in zip(*columns, strict=True)]
-    written: list[Box] = []
-    for k, (x, y, wide) in enumerate(zip(*columns, strict=True)):
-        words = f"{100 * masses.share[k]:.0f}%"
-        drawn = [*lines, *discs[:k], *discs[k + 1 :]]
-        box = box_beside(ax, (x, y), wide / 2, words, drawn, written, frame)
-        if box is not None:
-            ax.annotate(words, (x, y), xytext=box.offset, textcoords="offset points", **style)
-            written.append(box)
-
-
-def _area(share: FloatArray) -> FloatArray:
-    return np.clip(_AREA_OF_ALL * share, _LEAST_AREA, _LARGEST_AREA)
 
 
 def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
     """Draw a bar to each bin's mean outcome, or deviation; the more rows, the darker it is."""
     left, right, shown = _bars(table, frame.window)
     height = table.gap[shown] if frame.deviation else table.mean_true[shown] - frame.foot
-    # The eye tells roots apart better than amounts, a few of which may be far above all others.
+    # The eye distinguishes roots better than numbers, a few of which may be far above all others.
     alpha = _FAINT + (_STRONG - _FAINT) * np.sqrt(table.n[shown] / table.n.max())
     fill = [to_rgba(color, opacity) for opacity in alpha]
     style: dict[str, Any] = {"color": fill, "ec": ax.get_facecolor(), "lw": 1, "align": "edge"}
@@ -238,15 +324,14 @@ class Counts:
         window = frame.window
         left, right, shown = _bars(table, window)
         x, words = (left + right) / 2, [short_count(int(n)) for n in table.n[shown]]
-        size = FontProperties(size=SMALLEST).get_size_in_points()
-        length = np.array([TextPath((0, 0), one, size).get_extents().width for one in words])
+        length = max(text_width(one, SMALLEST) for one in words)
         width, height = size_in_points(ax)
         width *= (1 - frame.side) * (right - left).min() / window.span
-        digit = _DIGIT * size
+        digit = _DIGIT * FontProperties(size=SMALLEST).get_size_in_points()
         if digit + _APART > width:
             x, words = np.array([(window.low + window.high) / 2]), [row_range(table.n[shown])]
-        upright = len(x) > 1 and length.max() + _APART > width
-        return cls(x, words, upright, ((length.max() if upright else digit) + _APART) / height)
+        upright = len(x) > 1 and length + _APART > width
+        return cls(x, words, upright, ((length if upright else digit) + _APART) / height)
 
     def write(self, ax: Axes, frame: Frame) -> None:
         """Write them."""
@@ -262,17 +347,3 @@ class Counts:
                 fontsize=SMALLEST,
                 color=QUIET,
             )
-
-
-def draw_level(ax: Axes, frame: Frame) -> Path:
-    """Draw where perfect calibration lies, and return it: the diagonal, or no deviation."""
-    ends = np.array([frame.window.low, frame.window.high])
-    level = np.zeros(2) if frame.deviation else ends
-    ax.plot(ends, level, color=QUIET, lw=0.8, ls=DASHES, zorder=2)
-    return ends, level
-
-
-def _corners(y: FloatArray) -> FloatArray:
-    """Tell which points of a staircase are needed to draw it."""
-    changes = np.diff(y) != 0
-    return np.asarray(np.append(changes, True) | np.append(True, changes))

@@ -1,6 +1,6 @@
-"""Colours, widths and sizes, in one place.
+"""Colours, widths and sizes; figures and Axes made without pyplot.
 
-The colours are Paul Tol's high-contrast and medium-contrast schemes: told apart by colour-blind
+The colours are Paul Tol's high-contrast and medium-contrast schemes: distinct to colour-blind
 readers, and in grey by their lightness. Letters have the colour of the reader's own settings, and
 sizes relative to them.
 """
@@ -8,10 +8,19 @@ sizes relative to them.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from io import BytesIO
 from typing import Any, Protocol
 
+import numpy as np
+from matplotlib import rcParams
+from matplotlib.artist import Artist
 from matplotlib.axes import Axes
+from matplotlib.backend_bases import RendererBase
 from matplotlib.colors import to_rgb
+from matplotlib.figure import Figure
+
+from calibrant.arrays import FloatArray
+from calibrant.errors import CalibrantError
 
 __all__ = [
     "DASHES",
@@ -20,21 +29,118 @@ __all__ = [
     "QUIET",
     "SMALL",
     "SMALLEST",
+    "Panels",
+    "Record",
+    "ShownAxes",
+    "axes_or_new",
+    "check_axes",
     "colors_of",
+    "new_axes",
+    "new_figure",
     "open_frame",
     "palette",
+    "picture",
+    "record",
+    "records",
+    "size_in_points",
 ]
 
 _DARK = ("#004488", "#bb5566", "#ddaa33", "#6699cc", "#000000", "#997700", "#ee99aa", "#994455")
 _LIGHT = ("#6699cc", "#ee99aa", "#eecc66", "#ffffff", "#ddaa33", "#bb5566", "#997700", "#4477aa")
-# What is there to be looked at second: on white and on black.
+# Of what is secondary; legible on white and on black.
 QUIET = "0.42"
 SMALL, SMALLEST = "small", "x-small"
 LINE_WIDTH = 1.6
 DASHES = (0, (5, 4))
-# For more models than lightness tells apart in grey; as many as there are colours but one, so that
+# For more models than lightness distinguishes in grey; one fewer than there are colours, so that
 # the two together repeat late.
 MARKERS = "osD^vPX"
+# Pictures in a notebook have twice the resolution that they are shown at, to be sharp on fine
+# screens.
+_SHOWN_DPI, _FINER = 90, 2
+
+
+class ShownAxes(Axes):
+    """An Axes that a notebook shows, though pyplot does not know its figure."""
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return picture(self)
+
+
+class Panels(tuple[Axes, ...]):
+    """The Axes of one figure, in order; a notebook shows the figure."""
+
+    __slots__ = ()
+
+    @property
+    def figure(self) -> Figure:
+        """The figure that holds them."""
+        return self[0].figure.figure
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        return picture(self[0])
+
+
+def picture(ax: Axes) -> tuple[bytes, dict[str, int]]:
+    """Return the figure of an Axes as a notebook shows it."""
+    figure, buffer = ax.figure.figure, BytesIO()
+    figure.savefig(buffer, format="png", dpi=_FINER * _SHOWN_DPI)
+    width, height = (round(inches * _SHOWN_DPI) for inches in figure.get_size_inches())
+    return buffer.getvalue(), {"width": width, "height": height}
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """Return a figure of a size in inches, whose layout leaves space for all labels.
+
+    The size is for letters of 10 points; with larger ones in the reader's settings it is larger in
+    proportion.
+    """
+    scale = rcParams["font.size"] / 10
+    return Figure(figsize=(scale * width, scale * height), layout="compressed")
+
+
+def new_axes(width: float, height: float) -> Axes:
+    """Return the one Axes of a new figure."""
+    return new_figure(width, height).add_subplot(axes_class=ShownAxes)
+
+
+def axes_or_new(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the Axes that was given, or else a new one."""
+    check_axes(ax)
+    return new_axes(width, height) if ax is None else ax
+
+
+def check_axes(ax: object) -> None:
+    """Refuse what cannot be drawn on."""
+    if ax is not None and not isinstance(ax, Axes):
+        raise CalibrantError("must be a matplotlib Axes", argument="ax", value=ax)
+
+
+def size_in_points(ax: Axes) -> FloatArray:
+    """Return the width and the height of an Axes in points, before its figure is laid out."""
+    return 72 / ax.figure.dpi * np.array(ax.get_window_extent().size)
+
+
+class Record(Artist):
+    """What one call drew on an Axes, for the calls that follow; it shows nothing itself."""
+
+    def __init__(self, kind: str, content: Any, n_models: int) -> None:
+        super().__init__()
+        self.kind, self.content, self.n_models = kind, content, n_models
+        self.set_in_layout(False)
+
+    def draw(self, renderer: RendererBase) -> None:
+        """Draw nothing."""
+
+
+def record(ax: Axes, kind: str, content: Any, n_models: int) -> None:
+    """Keep on an Axes what a call drew there."""
+    ax.add_artist(Record(kind, content, n_models))
+
+
+def records(ax: Axes, kind: str) -> list[Record]:
+    """Return what earlier calls of this kind drew on an Axes."""
+    return [one for one in ax.artists if isinstance(one, Record) and one.kind == kind]
 
 
 class Colored(Protocol):
@@ -46,21 +152,22 @@ class Colored(Protocol):
 
 
 def palette(ax: Axes) -> tuple[str, ...]:
-    """Return the colours that are seen on the ground of an Axes."""
+    """Return the colours that are seen on the background of an Axes."""
     red, green, blue = to_rgb(ax.get_facecolor())
     return _LIGHT if 0.2126 * red + 0.7152 * green + 0.0722 * blue < 0.4 else _DARK
 
 
-def colors_of(ax: Axes, items: Sequence[Colored]) -> list[Any]:
-    """Return the colour of each item, its own or the next one in turn."""
+def colors_of(ax: Axes, items: Sequence[Colored], n_before: int = 0) -> list[Any]:
+    """Return the colour of each item: its own, or the next one after those drawn before."""
     turn = palette(ax)
     return [
-        turn[i % len(turn)] if item.color is None else item.color for i, item in enumerate(items)
+        turn[i % len(turn)] if item.color is None else item.color
+        for i, item in enumerate(items, n_before)
     ]
 
 
 def open_frame(ax: Axes) -> None:
-    """Leave only the two sides of the frame that carry numbers."""
+    """Keep only the two sides of the frame that carry numbers."""
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(QUIET)
     ax.tick_params(color=QUIET, labelsize=SMALL)

@@ -11,15 +11,17 @@ import numpy as np
 from calibrant.arrays import FloatArray, IntArray
 from calibrant.assessment.result import Assessment
 from calibrant.binning import Bins
+from calibrant.curves.reliability_view import ReliabilityView
 from calibrant.errors import CalibrantError, shown
 from calibrant.results.curves import CumulativeCurve, Curve
+from calibrant.results.formatting import counted
 
-__all__ = ["Model", "read_models", "spread"]
+__all__ = ["Model", "evenly", "read_models"]
 
-# How many points the curves of one kind have in all: models share them, so that pages stay small.
+# The number of points of all curves of one kind: divided among models, so that pages stay small.
 _POINTS = 6000
 _MOST_POINTS, _LEAST_POINTS = 1000, 100
-# Digits of the points: more than can be seen.
+# Significant digits of the points: more than can be seen.
 _DIGITS = 6
 
 
@@ -30,11 +32,11 @@ class Model:
     Attributes
     ----------
     name
-        The name; empty where there is but one.
+        The name; empty where there is only one.
     place
         0 for the first.
     assessment
-        What is shown of it: its curves have no more points than can be seen.
+        The assessment, its curves with no more points than can be seen.
     """
 
     name: str
@@ -56,15 +58,11 @@ class Model:
         """Whether predictions are the confidence in a predicted class."""
         return self.assessment.is_confidence
 
-    @property
-    def scores(self) -> FloatArray:
-        """The lowest and the highest score."""
-        return self.assessment.cumulative.score[[0, -1]]
-
     @cached_property
-    def curves(self) -> dict[str, Curve]:
-        """The reliability curves by method."""
-        return {curve.method: curve for curve in self.assessment.curves}
+    def views(self) -> dict[str, ReliabilityView]:
+        """What reliability diagrams show, by the method of the curve."""
+        methods = [curve.method for curve in self.assessment.curves]
+        return {method: self.assessment.reliability_view(method) for method in methods}
 
     def bins_of(self, curve: Curve) -> IntArray:
         """Return the bin of the table that each point of a curve lies in."""
@@ -78,8 +76,8 @@ class Model:
     def in_bin(self, k: int) -> str:
         """Return how many rows a bin holds, in words."""
         bins = self.assessment.bins
-        rows = "row" if bins.n[k] == 1 else "rows"
-        return f"{bins.n[k]} {rows} in {bins.edges[k]:.3g} to {bins.edges[k + 1]:.3g}"
+        rows = counted(int(bins.n[k]), "row")
+        return f"{rows} in {bins.edges[k]:.3g} to {bins.edges[k + 1]:.3g}"
 
 
 def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Model]:
@@ -109,7 +107,7 @@ def _shown(assessment: Assessment, n_points: int) -> Assessment:
     return replace(
         assessment,
         curves=tuple(_shown_curve(curve, n_points) for curve in assessment.curves),
-        cumulative=_shown_walk(assessment.cumulative, n_points),
+        cumulative=_shown_cumulative(assessment.cumulative, n_points),
     )
 
 
@@ -117,7 +115,7 @@ def _shown_curve(curve: Curve, n_points: int) -> Curve:
     if curve.method == "binned":
         return curve
     turns = _turns(curve.y, curve.low, curve.high)
-    kept = turns[spread(len(turns), n_points)]
+    kept = turns[evenly(len(turns), n_points)]
     return replace(
         curve,
         x=_rounded(curve.x[kept]),
@@ -128,7 +126,7 @@ def _shown_curve(curve: Curve, n_points: int) -> Curve:
     )
 
 
-def _shown_walk(curve: CumulativeCurve, n_points: int) -> CumulativeCurve:
+def _shown_cumulative(curve: CumulativeCurve, n_points: int) -> CumulativeCurve:
     thin = curve.thinned(n_points)
     return replace(
         thin,
@@ -148,8 +146,8 @@ def _turns(*heights: FloatArray) -> IntArray:
     return np.flatnonzero(~inside)
 
 
-def spread(n: int, most: int) -> IntArray:
-    """Return at most so many of n places, evenly, the first and the last among them."""
+def evenly(n: int, most: int) -> IntArray:
+    """Return at most this many of n indices, evenly spaced, with the first and the last."""
     return np.unique(np.linspace(0, n - 1, min(n, most)).round().astype(np.int64))
 
 

@@ -1,34 +1,10 @@
-"""What tests give back, and how P-values are printed."""
+"""Results of tests of calibration."""
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from calibrant.results.result import Result
-
-# P-values below this are all one to a reader; the smallest doubles stand for "smaller still".
-_LEAST_P_VALUE = 1e-300
-
-
-def printed_p_value(value: float, *, is_least: bool = False) -> tuple[str, str]:
-    """Return the sign and the number of a P-value in print, with two figures that count.
-
-    The least that simulated samples can give is a bound, rounded up; what no reader and next to no
-    double tells from 0 is less than 1e-300.
-
-    Examples
-    --------
-    >>> printed_p_value(0.0312), printed_p_value(1 / 701, is_least=True), printed_p_value(2e-308)
-    (('=', '0.031'), ('<=', '0.0015'), ('<', '1e-300'))
-    """
-    if value < _LEAST_P_VALUE:
-        return "<", f"{_LEAST_P_VALUE:.0e}"
-    if not is_least:
-        return "=", f"{value:.2g}"
-    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    # A share such as 1 / 1000 is not to be rounded up for the last bit of a double.
-    return "<=", f"{math.ceil(value / unit - 1e-9) * unit:.2g}"
 
 
 @dataclass(frozen=True, repr=False)

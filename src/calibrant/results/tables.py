@@ -10,13 +10,11 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant.arrays import AnyArray, FloatArray, IntArray
+from calibrant.results.formatting import percent, shortened
 from calibrant.results.result import Result, frame
 
 if TYPE_CHECKING:
     import pandas as pd
-
-# Longer names are written without their middle.
-_MOST_LETTERS = 40
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,7 +138,7 @@ class BiasTable(Result):
         first, *names = map(shortened, (self.feature or "feature", *self.label))
         width = max(map(len, (first, *names)))
         heading = f"{first:{width}} {'n':>9} " + (f"{'weight':>9} " if weighted else "")
-        interval = f"{100 * self.level:g}% interval"
+        interval = f"{percent(self.level)} interval"
         lines = [heading + f"{'mean_pred':>9} {'mean_true':>9} {'gap':>8} {interval:>16}"]
         for k, name in enumerate(names):
             line = f"{name:{width}} {self.n[k]:>9} "
@@ -152,12 +150,3 @@ class BiasTable(Result):
         scope = "all at once" if self.simultaneous else "each by itself"
         found = "* 0 lies outside; " if self.is_biased.any() else ""
         return "\n".join([*lines, f"{found}intervals hold {scope}"])
-
-
-def shortened(name: str) -> str:
-    """Return a name in one line of bearable length, its middle left out where it is too long."""
-    name = " ".join(name.split())
-    if len(name) <= _MOST_LETTERS:
-        return name
-    half = (_MOST_LETTERS - 1) // 2
-    return f"{name[:half].rstrip()}…{name[-half:].lstrip()}"

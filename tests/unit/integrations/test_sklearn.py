@@ -13,6 +13,7 @@ sklearn = pytest.importorskip("sklearn")
 
 import matplotlib.pyplot as plt  # noqa: E402
 from matplotlib.collections import PathCollection  # noqa: E402
+from matplotlib.legend import Legend  # noqa: E402
 from sklearn.datasets import load_iris, make_classification  # noqa: E402
 from sklearn.linear_model import LogisticRegression  # noqa: E402
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score, cross_validate  # noqa: E402
@@ -221,15 +222,17 @@ def test_a_cumulative_display_keeps_its_results():
     display = CumulativeDisplay.from_predictions(Y[300:], P, name="Bayes")
     assert_nearly_equal(display.note, cb.cumulative_test(Y[300:], P))
     assert np.array_equal(display.line_.get_ydata(), display.curve.deviation)
-    assert "Bayes" in display.ax_.texts[-1].get_text()
+    assert "Bayes" in display.ax_.get_legend().get_texts()[0].get_text()
 
 
 def test_displays_share_an_axes():
     first = ReliabilityDisplay.from_estimator(MODEL, X[300:], NAMES[300:])
     other = LogisticRegression().fit(X[:300], NAMES[:300])
     ReliabilityDisplay.from_estimator(other, X[300:], NAMES[300:], ax=first.ax_, name="logistic")
-    names = [text.get_text().split(":")[0] for text in first.ax_.get_legend().get_texts()]
-    assert names == ["GaussianNB", "logistic"]
+    assert first.line_ in first.ax_.get_children()
+    keys = [one for one in first.ax_.get_children() if isinstance(one, Legend)]
+    names = [key.get_texts()[0].get_text().split(":")[0] for key in keys]
+    assert sorted(names) == ["GaussianNB", "logistic"]
 
 
 def test_displays_are_drawn_again():

@@ -10,11 +10,16 @@ from matplotlib.collections import PathCollection
 from calibrant import assess
 from calibrant.datasets import load_rain
 from calibrant.plot import reliability
-from calibrant.report.cumulative_figure import cumulative_figure
+from calibrant.report.figures import (
+    band,
+    cumulative_figure,
+    drawn,
+    plotly_text,
+    reliability_figure,
+    sticks,
+)
 from calibrant.report.models import read_models
-from calibrant.report.reliability_figures import drawn, reliability_figure
-from calibrant.report.traces import band, plotly_text, sticks
-from calibrant.report.views import views
+from calibrant.report.sections import diagrams
 
 METHODS = ("smooth", "binned", "isotonic")
 
@@ -26,7 +31,7 @@ def told(figure):
 @pytest.mark.parametrize("method", METHODS)
 def test_lines_go_through_the_curve(model, method):
     (line,) = told(reliability_figure([model], method))
-    curve = model.curves[method]
+    curve = model.views[method].curve
     assert line["x"] == curve.x.tolist()
     assert all(y is None or y == known for y, known in zip(line["y"], curve.y, strict=True))
     k = len(curve.x) // 2
@@ -46,7 +51,7 @@ def test_intervals_are_drawn_and_told(banded, method, fill):
     k = len(curve.x) // 2
     words = f"90% interval {curve.low[k]:.4g} to {curve.high[k]:.4g}"
     assert words in told(figure)[0]["text"][k]
-    caption = next(view.caption for view in views(models) if view.key == method)
+    caption = next(one.caption for one in diagrams(models) if one.key == method)
     assert caption.endswith("at a level of 90% for each score by itself.")
 
 
@@ -62,7 +67,7 @@ def test_bands_and_sticks_leave_gaps_where_nothing_is_known(model):
 
 
 def test_a_smooth_curve_ends_where_rows_do(model):
-    curve = model.curves["smooth"]
+    curve = model.views["smooth"].curve
     n, width = model.assessment.n, curve.bandwidth
     alone = np.exp(-(((curve.x - 0.5) / width) ** 2) / 2) / (n * width * np.sqrt(2 * np.pi))
     lonely = replace(curve, density=alone)
@@ -114,7 +119,7 @@ def test_scores_that_many_rows_have_are_discs(n):
     assert (first / second) ** 2 == pytest.approx(3, rel=0.02)
     share = float(discs["text"][0].split("<br>")[2].removesuffix("% of rows"))
     assert share == 30
-    told = {view.key: "Discs are single scores" in view.caption for view in views([model])}
+    told = {one.key: "Discs are single scores" in one.caption for one in diagrams([model])}
     assert told == {"smooth": True, "binned": False, "isotonic": True, "cumulative": False}
 
 
@@ -133,7 +138,7 @@ def test_page_and_picture_have_the_same_marks():
         assert len(circles["x"]) == 11
         assert circles["marker"]["color"] == "--paper"
     assert not marks_of(reliability_figure([model], "binned"))
-    assert "Circles are mean outcomes" in next(views([model])).caption
+    assert "Circles are mean outcomes" in next(diagrams([model])).caption
 
 
 def test_a_mark_of_all_rows_stays_small():
@@ -145,8 +150,8 @@ def test_a_mark_of_all_rows_stays_small():
 def test_ordinary_scores_have_no_discs(model, odd):
     for one in (model, *(read_models(odd[name])[0] for name in ("one row", "tiny"))):
         assert not marks_of(reliability_figure([one], "smooth"))
-    assert "Discs" not in next(views([model])).caption
-    assert "Circles" not in next(views([model])).caption
+    assert "Discs" not in next(diagrams([model])).caption
+    assert "Circles" not in next(diagrams([model])).caption
 
 
 def test_the_window_keeps_to_scores_that_keep_to_a_part(found, odd):
@@ -190,15 +195,15 @@ def test_text_from_data_is_no_markup():
 
 def test_whatever_can_be_assessed_can_be_drawn(odd):
     for models in (*map(read_models, odd.values()), read_models(odd)):
-        for view in views(models):
-            json.dumps(view.figure, allow_nan=False)
-            assert all(table.rows for table in view.tables)
+        for diagram in diagrams(models):
+            json.dumps(diagram.figure, allow_nan=False)
+            assert all(table.rows for table in diagram.tables)
 
 
 def test_points_are_told_in_a_table(model):
-    smooth, binned, _, cumulative = views([model])
+    smooth, binned, _, cumulative = diagrams([model])
     assert len(smooth.tables[0].rows) == 20
-    curve, bins = model.curves["binned"], model.assessment.bins
+    curve, bins = model.views["binned"].curve, model.assessment.bins
     rows = binned.tables[0].rows
     assert [row[0].value for row in rows] == curve.x.tolist()
     assert [row[-1].value for row in rows] == bins.n[bins.n > 0].tolist()

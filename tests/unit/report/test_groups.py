@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.assessment.groups import by_group
-from calibrant.report.groups import group_section
+from calibrant.report.sections import group_section
 
 
 def table(n_groups, n=3000):
@@ -28,9 +28,7 @@ def test_lines_and_dots_are_those_of_the_table(groups):
     assert [line.label for line in section.lines] == [row.group for row in groups]
     assert [line.found for line in section.lines] == [row.group == "1" for row in groups]
     assert [line.p_adjusted.value for line in section.lines] == [row.p_adjusted for row in groups]
-    errors = [
-        text for line in section.lines for text in (line.smooth_ece.value.text, line.ece.text)
-    ]
+    errors = [text for line in section.lines for text in (line.smooth_ece.value, line.ece)]
     assert {len(text.partition(".")[2]) for text in errors} == {4}
     intervals, dots = section.figure["data"]
     assert dots["x"] == [row.smooth_ece.value for row in groups]
@@ -43,7 +41,7 @@ def test_the_least_p_value_of_simulated_samples_is_a_bound(groups):
     row = groups.rows[0]
     simulated = replace(row, test=replace(row.test, p_value=0.01, n_resamples=99), p_adjusted=0.03)
     (line,) = group_section(replace(groups, rows=(simulated,))).lines
-    assert (line.p_value.text, line.p_adjusted.text) == ("≤ 0.01", "≤ 0.03")
+    assert (line.p_value, line.p_adjusted) == ("≤ 0.01", "≤ 0.03")
 
 
 def test_of_very_many_groups_the_worst_are_drawn():

@@ -25,7 +25,7 @@ def test_level_runs_lose_only_points_that_a_line_does_not_need(found):
     x = np.linspace(0, 1, 5001)
     y = np.floor(8 * x) / 8
     (model,) = read_models(with_curve(found, x=x, y=y))
-    kept = model.curves["isotonic"]
+    kept = model.views["isotonic"].curve
     assert len(kept.x) == 17
     np.testing.assert_allclose(np.interp(x, kept.x, kept.y), y, atol=1e-3)
 
@@ -34,34 +34,36 @@ def test_turns_of_a_band_are_kept(found):
     x = np.linspace(0, 1, 101)
     level = np.full(101, 0.5)
     (model,) = read_models(with_curve(found, x=x, y=level, low=level, high=level + (x > 0.705)))
-    assert model.curves["isotonic"].x.tolist() == [0, 0.7, 0.71, 1]
+    assert model.views["isotonic"].curve.x.tolist() == [0, 0.7, 0.71, 1]
 
 
 def test_long_curves_are_thinned_and_models_share_the_room(found):
     x = np.linspace(0, 1, 50_001)
     long = with_curve(found, x=x, y=x)
     sizes = {
-        n: len(read_models({str(k): long for k in range(n)})[0].curves["isotonic"].x)
+        n: len(read_models({str(k): long for k in range(n)})[0].views["isotonic"].curve.x)
         for n in (1, 12)
     }
     assert sizes == {1: 1000, 12: 500}
     (model,) = read_models(long)
-    assert model.curves["isotonic"].x[[0, -1]].tolist() == [0, 1]
+    assert model.views["isotonic"].curve.x[[0, -1]].tolist() == [0, 1]
 
 
 def test_points_have_six_digits_and_bins_all(found):
     (model,) = read_models(found)
-    for values in (model.curves["smooth"].y, model.assessment.cumulative.deviation):
+    for values in (model.views["smooth"].curve.y, model.assessment.cumulative.deviation):
         assert values.tolist() == [float(f"{value:.6g}") for value in values]
-    assert model.curves["binned"] is found.curve("binned")
+    assert model.views["binned"].curve is found.curve("binned")
     assert model.assessment.estimates is found.estimates
 
 
 def test_a_model_knows_which_bin_a_point_is_in(model):
-    bins, smooth = model.assessment.bins, model.curves["smooth"]
+    bins, smooth = model.assessment.bins, model.views["smooth"].curve
     at = dict(zip(smooth.x.tolist(), model.bins_of(smooth).tolist(), strict=True))
     assert (at[0], at[0.5], at[1]) == (0, 7, 14)
-    np.testing.assert_array_equal(model.bins_of(model.curves["binned"]), np.flatnonzero(bins.n))
+    np.testing.assert_array_equal(
+        model.bins_of(model.views["binned"].curve), np.flatnonzero(bins.n)
+    )
     assert model.in_bin(3) == f"{bins.n[3]} rows in 0.2 to 0.267"
 
 

@@ -16,8 +16,7 @@ from matplotlib.collections import LineCollection
 from calibrant import MissingDependencyError, assess, compare, plot
 from calibrant.assessment.groups import by_group
 from calibrant.datasets import load_rain
-from calibrant.report.library import packed_library
-from calibrant.report.page import embedded
+from calibrant.report.page import embedded, packed_library
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")

@@ -3,8 +3,8 @@
 import numpy as np
 
 from calibrant.report.models import read_models
-from calibrant.report.numbers import UNKNOWN
-from calibrant.report.tables import bin_rows, measure_rows, setting_rows
+from calibrant.report.sections import bin_rows, measure_rows, setting_rows
+from calibrant.results.formatting import UNKNOWN
 
 
 def test_measures_of_several_models(found, sketched):

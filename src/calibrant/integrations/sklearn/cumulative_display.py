@@ -5,9 +5,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, Self
 
 from calibrant.integrations.sklearn.display import Display, axes_of_pyplot, read_name
-from calibrant.plot.cumulative_plot import Walked, draw_walks, gather_walk
-from calibrant.plot.models import Model
-from calibrant.plot.wording import Note
+from calibrant.plot.arguments import Model
+from calibrant.plot.cumulative_plot import (
+    CumulativeDiagram,
+    draw_cumulative,
+    gather_cumulative,
+)
+from calibrant.plot.text import Note
 from calibrant.results.curves import CumulativeCurve
 
 if TYPE_CHECKING:
@@ -94,7 +98,7 @@ class CumulativeDisplay(Display):
         CumulativeDisplay
             The display, drawn.
         """
-        found = gather_walk(Model(read_name(name), y_true, y_prob, options), note)
+        found = gather_cumulative(Model(read_name(name), y_true, y_prob, options), note)
         pos_label = options.get("pos_label")
         display = cls(found.curve, note=found.note, estimator_name=name, pos_label=pos_label)
         return display.plot(ax=ax, color=color)
@@ -118,6 +122,7 @@ class CumulativeDisplay(Display):
         """
         ax = axes_of_pyplot(ax, 5.4, 3.8)
         words = read_name(self.estimator_name if name is None else name)
-        (self.line_,) = draw_walks(ax, [Walked(self.curve, self.note, words, color)])
+        diagram = CumulativeDiagram(self.curve, self.note, words, color)
+        (self.line_,) = draw_cumulative(ax, [diagram])
         self.ax_, self.figure_ = ax, ax.figure.figure
         return self

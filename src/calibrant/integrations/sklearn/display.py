@@ -1,8 +1,8 @@
 """What displays have in common: reliability diagrams and cumulative plots as scikit-learn has them.
 
 A display keeps results, not rows. Where no `ax` is given the figure is pyplot's, as it is with
-scikit-learn's own displays, so that ``plt.show()`` shows it. Displays drawn on one Axes are drawn
-together, with a key to their names.
+scikit-learn's own displays, so that ``plt.show()`` shows it. A display drawn on the Axes of another
+is added to it, in the next colour and with its own name.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from calibrant.errors import CalibrantError
 from calibrant.integrations.sklearn.classifiers import probabilities
-from calibrant.plot.canvas import check_axes
+from calibrant.plot.style import check_axes
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

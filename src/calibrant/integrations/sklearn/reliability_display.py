@@ -6,11 +6,9 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 from calibrant.integrations.sklearn.display import Display, axes_of_pyplot, read_name
-from calibrant.plot.diagram import Diagram, gather
-from calibrant.plot.frame import Margin
-from calibrant.plot.models import Model
-from calibrant.plot.reliability_diagram import View, draw_diagrams
-from calibrant.plot.wording import Note
+from calibrant.plot.arguments import Model
+from calibrant.plot.reliability_plot import Diagram, Layout, Margin, draw_diagrams, gather
+from calibrant.plot.text import Note
 from calibrant.results.curves import Curve
 
 if TYPE_CHECKING:
@@ -65,7 +63,7 @@ class ReliabilityDisplay(Display):
     @property
     def curve(self) -> Curve:
         """The outcome to expect at each score."""
-        return self.diagram.curve
+        return self.diagram.view.curve
 
     @property
     def note(self) -> Note | None:
@@ -142,8 +140,8 @@ class ReliabilityDisplay(Display):
         ax = axes_of_pyplot(ax, 4.2, 4.7)
         words = read_name(self.estimator_name if name is None else name)
         diagram = replace(self.diagram, name=words, color=color)
-        view = View(limits=limits, margin=margin, deviation=deviation)
-        (self.line_,) = draw_diagrams(ax, [diagram], view)
+        layout = Layout(limits=limits, margin=margin, deviation=deviation)
+        (self.line_,) = draw_diagrams(ax, [diagram], layout)
         self.ax_, self.figure_ = ax, ax.figure.figure
         if self.pos_label is not None:
             ax.set_xlabel(f"predicted probability of class {self.pos_label}")

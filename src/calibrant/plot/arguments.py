@@ -1,4 +1,4 @@
-"""Which models a call is about: one, or several by name."""
+"""The models that a call draws: one, or several by name."""
 
 from __future__ import annotations
 
@@ -6,21 +6,18 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 from matplotlib.colors import is_color_like
 
 from calibrant import checks
+from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.errors import CalibrantError
 
-__all__ = ["ABOUT_ROWS", "Model", "read_models"]
-
-# What the functions that make results know about the rows, whichever result it is, in their order.
-ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
+__all__ = ["Model", "read_models"]
 
 
 @dataclass(frozen=True, eq=False)
 class Model:
-    """A result, a sketch, or outcomes and predictions, with what was said about them."""
+    """A result, a sketch, or outcomes and predictions, with the options that describe them."""
 
     name: str
     y_true: Any
@@ -28,26 +25,18 @@ class Model:
     options: Mapping[str, Any]
     color: Any = None
 
-    def about_rows(self, *others: str) -> dict[str, Any]:
-        """Return the options that say which rows are meant, and others by name."""
-        return {name: self.options[name] for name in (*ABOUT_ROWS, *others) if name in self.options}
+    @property
+    def about_rows(self) -> list[Any]:
+        """The options that describe the rows, in the order in which they are read."""
+        return [self.options.get(name) for name in ABOUT_ROWS]
 
     def check_options(self, of: str, made_by: Callable[..., Any], *others: str) -> None:
         """Refuse options of a plot that the function that makes its result does not take."""
         known = (*ABOUT_ROWS, *checks.keywords(made_by), *others)
         checks.check_options(self.options, tuple(dict.fromkeys(known)), of)
 
-    @property
-    def is_confidence(self) -> bool:
-        """Whether predictions are the confidence in a predicted class."""
-        asked = self.options.get("multiclass")
-        if asked is not None or self.y_prob is None:
-            return isinstance(asked, str) and asked == "confidence"
-        shape = np.shape(self.y_prob)
-        return len(shape) == 2 and shape[1] > 2
-
     def refuse_options(self, what: str) -> None:
-        """Refuse options that would be ignored, because a result is there already."""
+        """Refuse options that a result, which is drawn as it is, would ignore."""
         if self.y_prob is not None or self.options:
             given = ", ".join([*(["y_prob"] if self.y_prob is not None else []), *self.options])
             raise CalibrantError(f"{what} is drawn as it is: leave out {given}")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,77 +12,22 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
-from calibrant import checks
 from calibrant.arrays import FloatArray, IntArray
-from calibrant.errors import CalibrantError
-from calibrant.inference.estimate import estimate
-from calibrant.inference.estimate_result import Estimate
-from calibrant.measures.registry import measures
-from calibrant.multiclass import one_problem
-from calibrant.plot.canvas import axes_or_new
-from calibrant.plot.models import ABOUT_ROWS, Model, read_models
-from calibrant.plot.style import QUIET, SMALL, open_frame, palette
-from calibrant.problem import Problem
-from calibrant.results.result import Result
-from calibrant.sketches.state import Sketch
+from calibrant.curves.bins_sweep import BinsSweep
+from calibrant.plot.arguments import Model, read_models
+from calibrant.plot.style import QUIET, SMALL, axes_or_new, open_frame, palette
+from calibrant.results.formatting import percent
 
-__all__ = ["BinsSweep", "bins_sweep"]
+__all__ = ["bins_sweep"]
 
 _WIDTH, _HEIGHT = 5.4, 3.6
-_MOST_BINS = 100
 # Up to so many numbers of bins each have their own tick.
 _FEW_COUNTS = 10
-# LS-ECE is smooth in sigma: so many points of it are enough.
-_SMOOTH_POINTS = 34
 # More bins than this are shown on a logarithmic axis.
 _MANY_BINS = 200
-# What the names at the ends of lines take of the width, and of the height, each.
-_ROOM, _LINE = 0.34, 0.06
+# The fraction of the width that is for names at the ends of lines, and of the height for each.
+_FOR_NAMES, _LINE = 0.34, 0.06
 _SMOOTHED = "LS-ECE, $\\sigma$ = 1/bins"
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class BinsSweep(Result):
-    """Calibration errors at many numbers of bins.
-
-    Attributes
-    ----------
-    n_bins
-        The numbers of bins, increasing.
-    uniform, quantile
-        ECE over so many bins of equal width and of equal mass; nan where it is not known.
-    logit_smoothed
-        LS-ECE with sigma = 1 / n_bins, its counterpart; nan where it is not known or, being
-        smooth, not asked for.
-    smooth
-        smECE with its interval, which knows of no bins.
-    name
-        The name of the model; empty where there is but one.
-    """
-
-    n_bins: IntArray
-    uniform: FloatArray
-    quantile: FloatArray
-    logit_smoothed: FloatArray
-    smooth: Estimate
-    name: str = ""
-
-    @classmethod
-    def of(
-        cls,
-        y_true: Any,
-        y_prob: Any = None,
-        *,
-        n_bins: Iterable[int] | None = None,
-        name: str = "",
-        **options: Any,
-    ) -> BinsSweep:
-        """Measure errors at many numbers of bins; arguments are those of :func:`bins_sweep`."""
-        return _measured(Model(name, y_true, y_prob, options), n_bins)
-
-    def __repr__(self) -> str:
-        span = f"{self.n_bins[0]} to {self.n_bins[-1]} bins"
-        return f"BinsSweep({span}, ECE {self.uniform.min():.4g} to {self.uniform.max():.4g})"
 
 
 def bins_sweep(
@@ -130,7 +75,8 @@ def bins_sweep(
     >>> ax.get_xlabel()
     'number of bins'
     """
-    sweeps = [_gather(model, n_bins) for model in read_models(y_true, y_prob, options)]
+    models = read_models(y_true, y_prob, options)
+    sweeps = [_gather(model, n_bins) for model in models]
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     if len(sweeps) == 1:
         _draw_one(ax, sweeps[0])
@@ -140,50 +86,13 @@ def bins_sweep(
 
 
 def _gather(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
-    """Return the errors of a model, measuring them unless they were given."""
+    """Return the errors of a model, from rows or as they were given."""
     if not isinstance(model.y_true, BinsSweep):
-        return _measured(model, n_bins)
+        return BinsSweep.of(
+            model.y_true, model.y_prob, n_bins=n_bins, name=model.name, **model.options
+        )
     model.refuse_options("a BinsSweep")
     return replace(model.y_true, name=model.name or model.y_true.name)
-
-
-def _measured(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
-    model.check_options("bins_sweep", estimate, "bandwidth", "scale", "n_bins")
-    counts = _read_counts(n_bins, model.y_true)
-    # Read once: what many measures ask of it is then at hand.
-    about = dict.fromkeys(ABOUT_ROWS) | model.about_rows()
-    problem = one_problem(model.y_true, model.y_prob, **about)
-    quantile, logit_smoothed = np.full((2, len(counts)), np.nan)
-    # A sketch knows bins that divide its cells, and probabilities or logits but not both.
-    if not isinstance(model.y_true, Sketch):
-        quantile = _errors(problem, "ece", "n_bins", counts, strategy="quantile")
-        some = slice(None, None, -(-len(counts) // _SMOOTH_POINTS))
-        logit_smoothed[some] = _errors(problem, "logit_smoothed_ece", "sigma", 1 / counts[some])
-    return BinsSweep(
-        n_bins=counts,
-        uniform=_errors(problem, "ece", "n_bins", counts),
-        quantile=quantile,
-        logit_smoothed=logit_smoothed,
-        smooth=estimate("smooth_ece", model.y_true, model.y_prob, **model.options),
-        name=model.name,
-    )
-
-
-def _errors(problem: Problem, measure: str, option: str, values: Any, **others: Any) -> FloatArray:
-    """Return a measure at each value of one of its options."""
-    read = measures()[measure].read
-    asked = [read({option: value, **others}) for value in values.tolist()]
-    return np.array([error(problem) for error in asked])
-
-
-def _read_counts(n_bins: Any, y_true: Any) -> IntArray:
-    if n_bins is not None:
-        given = [*n_bins] if np.iterable(n_bins) else []
-        if not given:
-            raise CalibrantError("must hold numbers of bins", argument="n_bins", value=n_bins)
-        return np.unique([checks.as_bins(k) for k in given])
-    counts = np.arange(1, _MOST_BINS + 1)
-    return counts[y_true.n_cells % counts == 0] if isinstance(y_true, Sketch) else counts
 
 
 def _draw_one(ax: Axes, sweep: BinsSweep) -> None:
@@ -203,7 +112,7 @@ def _draw_one(ax: Axes, sweep: BinsSweep) -> None:
     first, last = float(sweep.n_bins[0]), float(sweep.n_bins[-1])
     ax.fill_between((first, last), smooth.low, smooth.high, color=ink, alpha=0.12, lw=0)
     ax.plot((first, last), (smooth.value, smooth.value), color=ink, lw=2)
-    ends[f"smECE, {100 * smooth.level:g}% interval"] = (smooth.value, ink)
+    ends[f"smECE, {percent(smooth.level)} interval"] = (smooth.value, ink)
     _frame(ax, sweep.n_bins)
     _name_ends(ax, last, ends)
 
@@ -222,7 +131,7 @@ def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> None:
     _name_ends(ax, float(counts[-1]), ends)
     handles = [Line2D([], [], color=QUIET, lw=1.3, ls=style) for style in ("-", "--", ":")]
     # Where the names of the lines are, next to their ends.
-    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1 - _ROOM, 0)}
+    place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1 - _FOR_NAMES, 0)}
     ax.legend(
         handles,
         ["ECE", _SMOOTHED, "smECE"],
@@ -234,22 +143,22 @@ def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> None:
 
 
 def _frame(ax: Axes, counts: IntArray) -> None:
-    """Set up both axes, leaving room for names to the right of the lines."""
+    """Set up both axes, with space for names to the right of the lines."""
     open_frame(ax)
     # Amid the numbers, not amid them and the names to their right.
-    ax.set_xlabel("number of bins", x=(1 - _ROOM) / 2)
+    ax.set_xlabel("number of bins", x=(1 - _FOR_NAMES) / 2)
     ax.set_ylabel("calibration error")
     ax.set_ylim(bottom=0)
     first, last = float(counts[0]), float(counts[-1])
     if last > _MANY_BINS:
         ax.set_xscale("log")
-        ax.set_xlim(first, last * (last / first) ** (_ROOM / (1 - _ROOM)))
+        ax.set_xlim(first, last * (last / first) ** (_FOR_NAMES / (1 - _FOR_NAMES)))
         shown = counts if len(counts) <= _FEW_COUNTS else _within(LogLocator(), first, last)
         ax.set_xticks(shown, [str(int(k)) for k in shown])
         ax.set_xticks([], minor=True)
     else:
         reach = max(last - first, 1.0)
-        ax.set_xlim(first - 0.02 * reach, last + _ROOM / (1 - _ROOM) * reach)
+        ax.set_xlim(first - 0.02 * reach, last + _FOR_NAMES / (1 - _FOR_NAMES) * reach)
         ax.set_xticks(_within(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]), first, last))
     ax.spines["bottom"].set_bounds(first, last)
 
@@ -277,7 +186,7 @@ def _name_ends(ax: Axes, last: float, ends: dict[str, tuple[float, Any]]) -> Non
 
 
 def _spread(heights: list[float], gap: float) -> list[float]:
-    """Return increasing heights moved apart by as little as that takes, and off the floor."""
+    """Return increasing heights moved apart by as little as that takes, and above 0."""
     moved = np.array(heights)
     for _ in range(100):
         lacking = gap - np.diff(moved)

@@ -1,4 +1,4 @@
-"""Small multiples: the same diagram for each class, group or model."""
+"""Several diagrams in one figure: small multiples, and an assessment at a glance."""
 
 from __future__ import annotations
 
@@ -14,24 +14,45 @@ from matplotlib.font_manager import FontProperties
 
 from calibrant import checks
 from calibrant.arrays import as_array
+from calibrant.assessment.assess import assess
+from calibrant.assessment.result import Assessment
+from calibrant.curves.reliability_view import Window
 from calibrant.errors import CalibrantError
-from calibrant.plot.canvas import Panels, ShownAxes, new_figure
-from calibrant.plot.cumulative_plot import draw_walks, gather_walk
-from calibrant.plot.diagram import gather, window_of
-from calibrant.plot.models import Model, read_models
-from calibrant.plot.reliability_diagram import View, draw_diagrams
-from calibrant.plot.style import SMALL
-from calibrant.plot.wording import about_band, compact
+from calibrant.inference.estimate_result import Estimate
+from calibrant.plot.arguments import Model, read_models
+from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
+from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
+from calibrant.plot.style import (
+    LINE_WIDTH,
+    SMALL,
+    Panels,
+    ShownAxes,
+    axes_or_new,
+    new_figure,
+    open_frame,
+    palette,
+    size_in_points,
+)
+from calibrant.plot.text import about_band, compact, measure_name
 from calibrant.reading import one_column
+from calibrant.results.formatting import percent, shortened, typeset
 
-__all__ = ["small_multiples"]
+__all__ = ["assessment", "small_multiples"]
 
 # Inches of a panel, and of the words along the outer ones.
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5
 _MOST_COLUMNS = 5
-# Of the name of a panel; letters are about this wide, in units of their size.
+# The most lines of the name of a panel, and the mean width of letters in units of their size.
 _MOST_LINES, _LETTER = 2, 0.55
+# The size of an assessment in inches, and where its parts lie: left, bottom, width and height as
+# fractions of the whole.
+_WIDTH, _HEIGHT = 9.4, 6.2
+_RELIABILITY = (0.0, 0.0, 0.42, 0.8)
+_CUMULATIVE = (0.54, 0.42, 0.46, 0.36)
+_ESTIMATES = (0.54, 0.0, 0.46, 0.24)
+# The height of a line of its heading.
+_HEADING = 0.06
 
 
 def small_multiples(
@@ -50,14 +71,14 @@ def small_multiples(
     ----------
     y_true, y_prob
         As in :func:`calibrant.reliability_curve`. Class probabilities with
-        ``multiclass="classwise"`` make a panel a class. A mapping from names makes a panel each: of
-        predictions, in place of `y_prob`, or of sketches or results, in place of both.
+        ``multiclass="classwise"`` make one panel per class. A mapping from names makes a panel
+        each: of predictions, in place of `y_prob`, or of sketches or results, in place of both.
     by
-        A label a row, such as a region: a panel for each.
+        One label per row, such as a region: a panel for each.
     kind
         "reliability" or "cumulative".
     n_columns
-        How many panels stand side by side.
+        The number of panels side by side.
     figure
         The empty figure, or part of one, to draw on; without one a new figure is made that pyplot
         does not know of.
@@ -91,22 +112,22 @@ def small_multiples(
     panels = Panels(figure.add_subplot(rows, columns, i, axes_class=ShownAxes) for i in places)
     draw = _draw_reliability if kind == "reliability" else _draw_cumulative
     draw(panels, models)
-    for i, (ax, model) in enumerate(zip(panels, models, strict=True)):
+    for ax, model in zip(panels, models, strict=True):
         ax.set_title(_wrapped(model.name, ax), fontsize="medium")
-        _label_outer(ax, left=i % columns == 0, bottom=i + columns >= len(models))
+        ax.label_outer()
     return panels
 
 
 def _draw_reliability(panels: Sequence[Axes], models: list[Model]) -> None:
     """Draw reliability diagrams on one window, so that they can be compared."""
     diagrams = [gather(model, None, note=True) for model in models]
-    window = window_of(diagrams)
-    view = View(limits=(window.low, window.high), is_terse=True, inside=True)
+    window = Window.around(diagram.view for diagram in diagrams)
+    layout = Layout(limits=(window.low, window.high), is_terse=True, inside=True)
     for ax, diagram in zip(panels, diagrams, strict=True):
         note = None if diagram.note is None else compact(diagram.note)
-        draw_diagrams(ax, [replace(diagram, name="", note=note)], view)
-    # What all bands say is said once, for there is no room in each panel.
-    bands = {words for diagram in diagrams for words in about_band(diagram.curve)}
+        draw_diagrams(ax, [replace(diagram, name="", note=note)], layout)
+    # What all bands are is written once, for there is no space in each panel.
+    bands = {words for diagram in diagrams for words in about_band(diagram.view.curve)}
     if len(bands) == 1:
         panels[0].figure.supxlabel(bands.pop(), fontsize=SMALL)
 
@@ -114,7 +135,7 @@ def _draw_reliability(panels: Sequence[Axes], models: list[Model]) -> None:
 def _draw_cumulative(panels: Sequence[Axes], models: list[Model]) -> None:
     """Draw cumulative plots with the same limits, so that they can be compared."""
     for ax, model in zip(panels, models, strict=True):
-        draw_walks(ax, [replace(gather_walk(model, note=True), name="")])
+        draw_cumulative(ax, [replace(gather_cumulative(model, note=True), name="")])
         ax.set_ylabel("cumulative deviation")
     limits = np.array([ax.get_ylim() for ax in panels])
     for ax in panels:
@@ -122,7 +143,7 @@ def _draw_cumulative(panels: Sequence[Axes], models: list[Model]) -> None:
 
 
 def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
-    """Return one model a panel: a class, a group, or what a mapping names."""
+    """Return one model per panel: a class, a group, or what a mapping names."""
     if by is not None:
         return _by_group(y_true, y_prob, by, options)
     multiclass = options.get("multiclass")
@@ -150,7 +171,7 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
         raise CalibrantError(
             "must hold labels of one type, such as all numbers or all strings", argument="by"
         ) from None
-    # Weights and clusters come a row as well.
+    # Weights and clusters have one value per row as well.
     given = {k: options.get(k) for k in ("sample_weight", "clusters")}
     columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
     for column, values in columns.items():
@@ -180,15 +201,13 @@ def _by_class(y_true: Any, y_prob: Any, options: Mapping[str, Any]) -> list[Mode
 
 
 def _wrapped(name: str, ax: Axes) -> str:
-    """Return the name of a panel in lines no wider than it, its middle left out where too long."""
-    points = 72 * ax.get_position().width * ax.figure.figure.get_figwidth()
+    """Return the name of a panel in lines no wider than it, without its middle where too long."""
     size = FontProperties(size="medium").get_size_in_points()
-    letters = max(int(points / (_LETTER * size)), _MOST_LINES)
+    letters = max(int(size_in_points(ax)[0] / (_LETTER * size)), _MOST_LINES)
     lines = textwrap.wrap(name, letters)
-    for half in range(len(name) // 2, 0, -1):
-        if len(lines) <= _MOST_LINES:
-            break
-        lines = textwrap.wrap(f"{name[:half].rstrip()}…{name[-half:].lstrip()}", letters)
+    most = _MOST_LINES * letters
+    while len(lines) > _MOST_LINES:
+        lines, most = textwrap.wrap(shortened(name, most), letters), most - 1
     return "\n".join(lines)
 
 
@@ -198,11 +217,80 @@ def _columns(n_columns: int | None, n_panels: int) -> int:
     return min(int(np.ceil(np.sqrt(n_panels))), _MOST_COLUMNS)
 
 
-def _label_outer(ax: Axes, *, left: bool, bottom: bool) -> None:
-    """Leave words only along the left and the bottom of all panels."""
-    if not left:
-        ax.set_ylabel("")
-        ax.tick_params(axis="y", which="both", labelleft=False)
-    if not bottom:
-        ax.set_xlabel("")
-        ax.tick_params(axis="x", which="both", labelbottom=False)
+def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **options: Any) -> Axes:
+    """Draw an assessment: verdict, reliability diagram, cumulative plot, errors with intervals.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.assess`, or its result.
+    ax
+        The Axes to draw on, which becomes the frame of three smaller ones, its `child_axes`;
+        without one a new figure is made that pyplot does not know of.
+    **options
+        As in :func:`calibrant.assess`.
+
+    Returns
+    -------
+    Axes
+        The Axes drawn on.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import load_flares
+    >>> ax = assessment(*load_flares())
+    >>> len(ax.child_axes)
+    3
+    """
+    if isinstance(y_true, Assessment):
+        if y_prob is not None or options:
+            raise CalibrantError("an Assessment is drawn as it is: leave out all else")
+        found = y_true
+    else:
+        checks.check_options(options, checks.keywords(assess), "assessment")
+        found = assess(y_true, y_prob, **options)
+    ax = axes_or_new(ax, _WIDTH, _HEIGHT)
+    ax.set_axis_off()
+    _write_verdict(ax, typeset(str(found.verdict)))
+    view = found.reliability_view("smooth")
+    diagram = Diagram(view, view.measured)
+    draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], Layout(inside=True))
+    note = found["ecce_r"] if found.test is None else found.test
+    draw_cumulative(ax.inset_axes(_CUMULATIVE), [CumulativeDiagram(found.cumulative, note)])
+    _draw_estimates(ax.inset_axes(_ESTIMATES), found.estimates)
+    return ax
+
+
+def _draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
+    """Draw estimates one below the other: values, bias-corrected values and intervals."""
+    open_frame(ax)
+    color = palette(ax)[0]
+    rows = np.arange(len(estimates))[::-1]
+    low, high = ([getattr(one, end) for one in estimates] for end in ("low", "high"))
+    ax.hlines(rows, low, high, color=color, lw=LINE_WIDTH)
+    values = [one.value for one in estimates]
+    style: dict[str, Any] = {"ls": "none", "clip_on": False}
+    ax.plot(values, rows, "o", color=color, ms=5, mfc="white", mew=LINE_WIDTH, **style)
+    ax.plot([one.bias_corrected for one in estimates], rows, "|", color=color, ms=8, **style)
+    ax.set_yticks(rows, [measure_name(one) for one in estimates])
+    ax.tick_params(axis="y", length=0)
+    ax.set_ylim(-0.6, len(estimates) - 0.4)
+    ax.set_xlim(left=0)
+    ax.set_xlabel(f"calibration error, {percent(estimates[0].level)} interval; | bias-corrected")
+
+
+def _write_verdict(ax: Axes, text: str) -> None:
+    """Write the verdict across the top, its first sentence large."""
+    first, _, rest = text.partition(". ")
+    points = float(size_in_points(ax)[0])
+    style: dict[str, Any] = {"transform": ax.transAxes, "va": "top"}
+    heading = _filled(f"{first.removesuffix('.')}.", points, "large")
+    ax.text(-0.05, 1.0, heading, fontsize="large", weight="bold", **style)
+    below = 1.0 - _HEADING * (1 + heading.count("\n"))
+    ax.text(-0.05, below, _filled(rest, points, SMALL), fontsize=SMALL, linespacing=1.4, **style)
+
+
+def _filled(text: str, points: float, size: str) -> str:
+    """Return text in lines of letters of a size that are no longer than a number of points."""
+    letter = _LETTER * FontProperties(size=size).get_size_in_points()
+    return textwrap.fill(text, int(points / letter))

@@ -1,0 +1,544 @@
+"""Bias along a feature: outcomes less predictions at each of its values."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from matplotlib.axes import Axes
+from matplotlib.collections import LineCollection
+from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num, num2date
+from matplotlib.lines import Line2D
+from matplotlib.ticker import MaxNLocator
+from matplotlib.transforms import ScaledTranslation
+
+from calibrant import checks
+from calibrant.arrays import AnyArray, FloatArray, IntArray
+from calibrant.curves.along import bias_along as table_along
+from calibrant.errors import CalibrantError
+from calibrant.plot.arguments import Model, read_models
+from calibrant.plot.style import (
+    DASHES,
+    LINE_WIDTH,
+    MARKERS,
+    QUIET,
+    SMALL,
+    SMALLEST,
+    check_axes,
+    colors_of,
+    new_axes,
+    open_frame,
+    palette,
+    record,
+    records,
+)
+from calibrant.plot.text import Key, write_above
+from calibrant.results.formatting import count, percent, short_count, shortened
+from calibrant.results.tables import BiasTable
+
+__all__ = ["bias_along"]
+
+# Inches: of numbers; and of names, around them all and for each, more with several models.
+_WIDTH, _HEIGHT = 5.4, 3.8
+_AROUND, _LANE, _LANE_OF_MORE = 1.1, 0.25, 0.09
+# How far apart several models are drawn at one place, and the size of marks, in points.
+_STEP, _MARK = 6.0, 5.0
+# The names of outcomes and predictions, where predictions are confidences and where not.
+_WORDS = {False: ("observed", "predicted"), True: ("accuracy", "confidence")}
+# The fraction of the height that is left for numbers of rows below numbers and dates, and the
+# fraction of values that is left free at either end.
+_COUNTS, _FREE = 0.1, 0.05
+# What is left free at either end of numbers, and before missing values, as a fraction of their
+# range; and the same between names, which are 1 apart.
+_ENDS, _APART = 0.04, 0.12
+_ENDS_OF_NAMES, _APART_OF_NAMES = 0.6, 0.4
+# Fewer rows than this are written with all their digits.
+_PLAIN = 10_000
+# About how much of the width a small letter takes.
+_LETTER = 0.015
+
+
+def bias_along(
+    y_true: Any,
+    y_prob: Any = None,
+    feature: Any = None,
+    *,
+    ax: Axes | None = None,
+    note: bool | str = True,
+    deviation: bool = True,
+    color: Any = None,
+    **options: Any,
+) -> Axes:
+    """Draw whether predictions are right on average along a feature, such as a month or a region.
+
+    Numbers and dates go from left to right, each bin at its mean (of skewed ones give the
+    logarithm); names go from top to bottom. Missing values are drawn apart. Small grey numbers are
+    numbers of rows. A further call on the same Axes adds its models to those that are there.
+
+    Parameters
+    ----------
+    y_true, y_prob, feature
+        As in :func:`calibrant.bias_along`, or its result. For several models give a mapping from
+        names: of predictions, in place of `y_prob`, or of results, in place of `y_true`.
+    ax
+        The Axes to draw on; without one a new figure is made that pyplot does not know of. With
+        ``ax=plt.gca()`` it is pyplot's, and ``plt.show()`` shows it.
+    note
+        What is written above. True: what the intervals are, and the number of rows. False: nothing
+        but names. Or text.
+    deviation
+        Draw outcomes less predictions. If not, draw mean outcome, with its interval, and mean
+        prediction side by side, for one model.
+    color
+        The colour of the points, or a list of colours for several models.
+    **options
+        As in :func:`calibrant.bias_along`: `n_bins`, `n_values`, `level` and the rest; but
+        intervals hold all at once unless ``simultaneous=False``.
+
+    Returns
+    -------
+    Axes
+        The Axes drawn on.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import load_flares
+    >>> days = np.arange("2016-01-01", "2018-01-01", dtype="datetime64[D]")
+    >>> ax = bias_along(*load_flares(), days)
+    >>> ax.get_ylabel()
+    'observed less predicted'
+    """
+    models = read_models(y_true, y_prob, options, color)
+    deviation, note = checks.as_flag(deviation, "deviation"), _read_note(note)
+    check_axes(ax)
+    items = [_gather(model, feature) for model in models]
+    earlier = [] if ax is None else [one.content for one in records(ax, "bias_along")]
+    axis = _joint_axis(items, earlier, deviation=deviation)
+    if ax is None:
+        ax = new_axes(_WIDTH, _height(axis, len(items)))
+    _draw(ax, axis, items, earlier, note, deviation=deviation)
+    return ax
+
+
+@dataclass(frozen=True, eq=False)
+class Item:
+    """What is drawn of one model."""
+
+    table: BiasTable
+    name: str
+    color: Any
+
+
+@dataclass(frozen=True, eq=False)
+class Drawn:
+    """What one call drew.
+
+    Attributes
+    ----------
+    tables
+        One per model.
+    low, high
+        The values that are shown.
+    deviation
+        Whether they are outcomes less predictions.
+    has_counts
+        Whether numbers of rows are written.
+    """
+
+    tables: list[BiasTable]
+    low: float
+    high: float
+    deviation: bool
+    has_counts: bool
+
+
+def _read_note(note: Any) -> bool | str:
+    return note if isinstance(note, str) else checks.as_flag(note, "note")
+
+
+def _gather(model: Model, feature: Any) -> Item:
+    """Return the table of a model, from rows or as it was given."""
+    if isinstance(model.y_true, BiasTable):
+        model.refuse_options("a BiasTable")
+        if feature is not None:
+            raise CalibrantError("a BiasTable is drawn as it is: leave out feature")
+        return Item(model.y_true, model.name, model.color)
+    model.check_options("bias_along", table_along)
+    # A picture is looked at as a whole, so its intervals are to hold for all of it.
+    asked = {"simultaneous": True, **model.options}
+    table = table_along(model.y_true, model.y_prob, feature, **asked)
+    return Item(table, model.name, model.color)
+
+
+def _joint_axis(items: Sequence[Item], earlier: Sequence[Drawn], *, deviation: bool) -> FeatureAxis:
+    """Return the axis of items and of what is on the Axes, where they can be drawn together."""
+    before = [table for one in earlier for table in one.tables]
+    n_models = len(before) + len(items)
+    if n_models > 1 and not (deviation and all(one.deviation for one in earlier)):
+        raise CalibrantError(
+            "deviation=False shows one model",
+            value=n_models,
+            hint="draw them with deviation=True, or each by itself",
+        )
+    axis = FeatureAxis.of([*before, *(item.table for item in items)])
+    if before and any(table.has_missing for table in before):
+        there = FeatureAxis.of(before)
+        if there.missing != axis.missing:
+            raise CalibrantError(
+                "values that are not yet on this Axes have no place beside its missing ones: draw "
+                "all models in one call"
+            )
+    return axis
+
+
+def _height(axis: FeatureAxis, n_models: int) -> float:
+    """Return the height of a figure in inches."""
+    if not axis.is_sideways:
+        return _HEIGHT
+    lanes = len(axis.names) + axis.has_missing + 1
+    return _AROUND + lanes * (_LANE + _LANE_OF_MORE * (n_models - 1))
+
+
+def _draw(
+    ax: Axes,
+    axis: FeatureAxis,
+    items: list[Item],
+    earlier: list[Drawn],
+    note: bool | str,
+    *,
+    deviation: bool,
+) -> None:
+    """Draw items, either outcomes less predictions or both."""
+    n_before = sum(len(one.tables) for one in earlier)
+    series = _deviations(ax, axis, items, n_before) if deviation else _pair(ax, axis, items[0])
+    open_frame(ax)
+    axis.set_up(ax)
+    low, high = _value_range(series, earlier, level=deviation)
+    _set_up_values(ax, axis, low, high)
+    if not earlier:
+        _name_axes(ax, axis, items, deviation=deviation)
+    if deviation and not earlier:
+        line = ax.axvline if axis.is_sideways else ax.axhline
+        line(0, color=QUIET, lw=0.8, ls=DASHES, zorder=2)
+    # Outcomes and predictions are compared at one place, models beside each other.
+    step = _STEP if deviation else 0.0
+    first = n_before if earlier else -(len(series) - 1) / 2
+    points = [_draw_series(ax, axis, one, step * (first + i)) for i, one in enumerate(series)]
+    n, has_counts = items[0].table.n, any(one.has_counts for one in earlier)
+    if not earlier and all(np.array_equal(item.table.n, n) for item in items):
+        axis.write_counts(ax, series[0].along, n)
+        has_counts = True
+    if has_counts:
+        axis.label_counts(ax)
+    _write(ax, items, points, [one.name for one in series], note, is_added=bool(earlier))
+    drawn = Drawn([item.table for item in items], low, high, deviation, has_counts)
+    record(ax, "bias_along", drawn, len(items))
+
+
+def _write(
+    ax: Axes,
+    items: Sequence[Item],
+    points: list[Line2D],
+    names: list[str],
+    note: bool | str,
+    *,
+    is_added: bool,
+) -> None:
+    """Write names and what the intervals are above all."""
+    lines = (note or "").splitlines() if note is not True else [] if is_added else _noted(items)
+    if len(points) > 1 or names[0]:
+        write_above(ax, Key(names, tuple(lines)), points)
+    else:
+        write_above(ax, lines)
+
+
+def _noted(items: Sequence[Item]) -> list[str]:
+    """Return what all items have in common: the number of rows, and what their intervals are."""
+    about = {(item.table.level, item.table.simultaneous) for item in items}
+    numbers = {int(item.table.n.sum()) for item in items}
+    lines = [f"n = {count(n)}" for n in numbers if len(numbers) == 1]
+    for level, simultaneous in about if len(about) == 1 else ():
+        scope = "all at once" if simultaneous else "one by one"
+        lines.append(f"{percent(level)} intervals, {scope}")
+    return lines
+
+
+@dataclass(frozen=True, eq=False)
+class Series:
+    """Values along a feature.
+
+    Attributes
+    ----------
+    along
+        Where they lie along the feature.
+    value
+        The values.
+    interval
+        The lower and upper ends of their intervals; None where they have none.
+    name, color, marker
+        What they are called, and how they look.
+    n_joined
+        How many of them, from the first, a thin line joins.
+    """
+
+    along: FloatArray
+    value: FloatArray
+    interval: tuple[FloatArray, FloatArray] | None
+    name: str
+    color: Any
+    marker: str
+    n_joined: int
+
+
+def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item], n_before: int) -> list[Series]:
+    """Return outcomes less predictions, one series per model."""
+    pairs = zip(items, colors_of(ax, items, n_before), strict=True)
+    return [
+        Series(
+            axis.places(item.table),
+            item.table.gap,
+            (item.table.low, item.table.high),
+            item.name,
+            color,
+            MARKERS[i % len(MARKERS)],
+            axis.n_joined(item.table),
+        )
+        for i, (item, color) in enumerate(pairs, n_before)
+    ]
+
+
+def _pair(ax: Axes, axis: FeatureAxis, item: Item) -> list[Series]:
+    """Return the outcomes and the predictions of one model, one series each."""
+    table, turn = item.table, palette(ax)
+    along, n_joined = axis.places(table), axis.n_joined(table)
+    interval = (table.mean_pred + table.low, table.mean_pred + table.high)
+    own = turn[0] if item.color is None else item.color
+    observed, predicted = _WORDS[table.is_confidence]
+    return [
+        Series(along, table.mean_true, interval, observed, own, MARKERS[0], n_joined),
+        Series(along, table.mean_pred, None, predicted, turn[1], MARKERS[1], n_joined),
+    ]
+
+
+def _value_range(
+    series: Sequence[Series], earlier: Sequence[Drawn], *, level: bool
+) -> tuple[float, float]:
+    """Return the values to be shown, with a little free at either end; a level at 0 is in it."""
+    parts = [part for one in series for part in (one.value, *(one.interval or ()))]
+    shown = np.concatenate([*parts, [0.0] * level])
+    low, high = float(shown.min()), float(shown.max())
+    free = _FREE * (high - low or 1.0)
+    lows, highs = [low - free], [high + free]
+    return min(lows + [one.low for one in earlier]), max(highs + [one.high for one in earlier])
+
+
+def _set_up_values(ax: Axes, axis: FeatureAxis, low: float, high: float) -> None:
+    """Give the axis of values its limits and ticks."""
+    if axis.is_sideways:
+        ax.set_xlim(low, high)
+        ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
+        return
+    bottom = low - (high - low) * _COUNTS / (1 - _COUNTS)
+    ax.set_ylim(bottom, high)
+    ticks = MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10]).tick_values(bottom, high)
+    ax.set_yticks([tick for tick in ticks if low <= tick <= high])
+    ax.spines["left"].set_bounds(low, high)
+
+
+def _name_axes(ax: Axes, axis: FeatureAxis, items: Sequence[Item], *, deviation: bool) -> None:
+    """Write the names of both axes."""
+    feature = items[0].table.feature
+    observed, predicted = _WORDS[all(item.table.is_confidence for item in items)]
+    values = f"{observed} {'less' if deviation else 'and'} {predicted}"
+    if axis.is_sideways:
+        ax.set_ylabel(feature)
+        ax.set_xlabel(values)
+    else:
+        ax.set_xlabel(feature or {"dates": "date"}.get(axis.kind, "feature"))
+        ax.set_ylabel(values, y=(1 + _COUNTS) / 2)
+
+
+def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> Line2D:
+    """Draw points and their intervals, moved along the feature by a number of points."""
+    # Down is forward among names.
+    x, y = (0.0, -shift / 72) if axis.is_sideways else (shift / 72, 0.0)
+    place = ax.transData + ScaledTranslation(x, y, ax.figure.dpi_scale_trans)
+    if series.interval is not None:
+        ends = [np.column_stack(axis.points(series.along, end)) for end in series.interval]
+        ax.add_collection(
+            LineCollection(
+                list(np.stack(ends, axis=1)),
+                colors=[series.color],
+                linewidths=LINE_WIDTH,
+                transform=place,
+                zorder=3,
+            ),
+            autolim=False,
+        )
+    style: dict[str, Any] = {"color": series.color, "transform": place}
+    joined = slice(0, series.n_joined)
+    ax.plot(*axis.points(series.along[joined], series.value[joined]), lw=0.8, zorder=2.5, **style)
+    style |= {"marker": series.marker, "ms": _MARK, "mfc": "white", "mew": LINE_WIDTH}
+    (points,) = ax.plot(*axis.points(series.along, series.value), ls="none", zorder=4, **style)
+    return points
+
+
+@dataclass(frozen=True, eq=False)
+class FeatureAxis:
+    """Where the rows of tables lie along a feature.
+
+    Attributes
+    ----------
+    kind
+        "names", one below the other, where long ones are legible; "numbers" or "dates", from left
+        to right.
+    names
+        The names in order, if it is of names.
+    low, high
+        The ends of what is known.
+    has_missing
+        Whether there are rows without a value.
+    is_whole
+        Whether all known values are whole numbers.
+    """
+
+    kind: str
+    names: tuple[str, ...]
+    low: float
+    high: float
+    has_missing: bool
+    is_whole: bool = False
+
+    @classmethod
+    def of(cls, tables: Sequence[BiasTable]) -> FeatureAxis:
+        """Return the axis of some tables, which must be of one kind."""
+        kinds = sorted({table.kind for table in tables})
+        if len(kinds) > 1:
+            raise CalibrantError(
+                f"models drawn together must have features of one kind; got {' and '.join(kinds)}"
+            )
+        names = tuple(dict.fromkeys(name for table in tables for name in _known_labels(table)))
+        places = np.arange(len(names)) if kinds == ["names"] else _known_places(tables)
+        low, high = (places.min(), places.max()) if len(places) else (0.0, 0.0)
+        has_missing = any(table.has_missing for table in tables)
+        is_whole = kinds == ["numbers"] and all(_are_whole(table) for table in tables)
+        return cls(kinds[0], names, float(low), float(high), has_missing, is_whole)
+
+    @property
+    def is_sideways(self) -> bool:
+        """Whether the feature goes from top to bottom rather than from left to right."""
+        return self.kind == "names"
+
+    @property
+    def missing(self) -> float:
+        """Where rows without a value lie."""
+        if self.is_sideways:
+            return len(self.names) + _APART_OF_NAMES * bool(self.names)
+        return self.high + _APART * self._span
+
+    @property
+    def _span(self) -> float:
+        return self.high - self.low or 1.0
+
+    def places(self, table: BiasTable) -> FloatArray:
+        """Return where the rows of a table lie."""
+        if self.is_sideways:
+            known = np.array([self.names.index(name) for name in _known_labels(table)], dtype=float)
+        else:
+            known = _known_places([table])
+        return np.append(known, [self.missing] * table.has_missing)
+
+    def n_joined(self, table: BiasTable) -> int:
+        """Return how many rows of a table, from the first, are joined: numbers, not names."""
+        return 0 if self.is_sideways else len(_known_labels(table))
+
+    def points(self, along: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return places along the feature, and values there, as x and y."""
+        return (value, along) if self.is_sideways else (along, value)
+
+    def set_up(self, ax: Axes) -> None:
+        """Give the axis its limits and ticks."""
+        free = _ENDS_OF_NAMES if self.is_sideways else _ENDS * self._span
+        last = self.missing if self.has_missing else self.high
+        ends = (self.low - free, last + free)
+        if self.is_sideways:
+            ax.set_ylim(ends[::-1])
+            ax.set_yticks(range(len(self.names)), [shortened(one) for one in self.names])
+            ax.tick_params(axis="y", length=0)
+            ax.spines["left"].set_visible(False)
+        else:
+            ax.set_xlim(ends)
+            self._mark_numbers(ax)
+            ax.spines["bottom"].set_bounds(ends[0], self.high + free)
+        if self.has_missing:
+            axis = ax.yaxis if self.is_sideways else ax.xaxis
+            axis.set_ticks([self.missing], ["missing"], minor=True)
+            axis.set_tick_params(which="minor", length=0, labelsize=SMALL, labelcolor=QUIET)
+
+    def _mark_numbers(self, ax: Axes) -> None:
+        """Set ticks where numbers are known, so that none lies where missing values are."""
+        free = _ENDS * self._span
+        if self.low == self.high:
+            label = num2date(self.low).strftime("%Y-%m-%d") if self.kind == "dates" else None  # type: ignore[no-untyped-call]
+            ax.set_xticks([self.low], None if label is None else [label])
+            return
+        if self.kind == "dates":
+            ax.xaxis_date()
+            locator: Any = AutoDateLocator(maxticks=8)  # type: ignore[no-untyped-call]
+            ax.xaxis.set_major_formatter(ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
+            ends = num2date([self.low, self.high])  # type: ignore[no-untyped-call]
+            ticks = np.asarray(locator.tick_values(*ends))
+            ax.xaxis.get_offset_text().set_fontsize(SMALL)
+        else:
+            locator = MaxNLocator(8, steps=[1, 2, 2.5, 5, 10], integer=self.is_whole)
+            ticks = np.asarray(locator.tick_values(self.low, self.high))
+        inside = (ticks >= self.low - free) & (ticks <= self.high + free * (not self.has_missing))
+        ax.set_xticks(ticks[inside])
+
+    def write_counts(self, ax: Axes, places: FloatArray, n: IntArray) -> None:
+        """Write the number of rows at each place, where there is space for it."""
+        style: dict[str, Any] = {"fontsize": SMALLEST, "color": QUIET, "va": "center"}
+        words = [str(one) if one < _PLAIN else short_count(int(one)) for one in n]
+        if self.is_sideways:
+            for place, word in zip(places, words, strict=True):
+                ax.text(1.02, place, word, transform=ax.get_yaxis_transform(), **style)
+            ax.text(1.02, 1.0, "rows", transform=ax.transAxes, **style)
+            return
+        (low, high), end = ax.get_xlim(), -np.inf
+        for place, word in zip(places, words, strict=True):
+            half = _LETTER * (len(word) + 1) * (high - low) / 2
+            if place - half >= end:
+                end = place + half
+                across = ax.get_xaxis_transform()
+                ax.text(place, _COUNTS / 2, word, transform=across, ha="center", **style)
+
+    def label_counts(self, ax: Axes) -> None:
+        """Name the row of numbers by the label of a tick, so that it goes where labels go."""
+        if self.is_sideways:
+            return
+        bottom, top = ax.get_ylim()
+        ax.set_yticks([bottom + (top - bottom) * _COUNTS / 2], ["rows"], minor=True)
+        ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=QUIET)
+
+
+def _known_labels(table: BiasTable) -> tuple[str, ...]:
+    return table.label[:-1] if table.has_missing else table.label
+
+
+def _known_places(tables: Sequence[BiasTable]) -> FloatArray:
+    return np.concatenate(
+        [_as_numbers(table.mean[: len(_known_labels(table))]) for table in tables]
+    )
+
+
+def _as_numbers(values: AnyArray) -> FloatArray:
+    if values.dtype.kind == "M":
+        values = date2num(values)  # type: ignore[no-untyped-call]
+    return np.asarray(values, dtype=np.float64)
+
+
+def _are_whole(table: BiasTable) -> bool:
+    known = slice(0, len(_known_labels(table)))
+    return bool(np.all(table.minimum[known] % 1 == 0) and np.all(table.maximum[known] % 1 == 0))

@@ -1,0 +1,194 @@
+"""How numbers and names are written for people: in tables, pictures, pages and on the terminal.
+
+Numbers have the digits that mean something: an interval two digits of its width, a P-value two
+significant digits, and a P-value that is only a bound its sign.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+__all__ = [
+    "UNKNOWN",
+    "Number",
+    "count",
+    "counted",
+    "decimals",
+    "fixed",
+    "p_statement",
+    "p_value",
+    "percent",
+    "plain_p_value",
+    "proportion",
+    "short_count",
+    "shortened",
+    "significant",
+    "typeset",
+]
+
+# P-values below this are all one to a reader; the smallest doubles represent "smaller still".
+_MINIMUM_P_VALUE = 1e-300
+_MINUS = "\N{MINUS SIGN}"
+_SUPERSCRIPTS = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
+_UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+
+
+class Number(str):
+    """The text of a number, as it is printed, with the number itself.
+
+    Attributes
+    ----------
+    value
+        The number with all its digits; None where it is not known.
+    """
+
+    value: float | None
+
+    def __new__(cls, text: str, value: float | None) -> Number:
+        """Return a text that knows its number."""
+        self = super().__new__(cls, text)
+        self.value = value
+        return self
+
+
+UNKNOWN = Number("\N{EN DASH}", None)
+
+
+def decimals(low: float, high: float, minimum: int = 2) -> int:
+    """Return the number of decimals that shows two significant digits of an interval's width."""
+    width = high - low
+    if not (math.isfinite(width) and width > 0):
+        return max(4, minimum)
+    return min(max(1 - math.floor(math.log10(width)), minimum), 10)
+
+
+def fixed(value: float, digits: int) -> Number:
+    """Return a number with a given number of decimals; what rounds to 0 has no sign."""
+    return _printed(value, f"{round(value, digits) + 0.0:.{digits}f}")
+
+
+def significant(value: float, digits: int = 4) -> Number:
+    """Return a number with a given number of significant digits."""
+    return _printed(value, f"{value:.{digits}g}")
+
+
+def proportion(value: float) -> Number:
+    """Return a proportion with three decimals, or three significant digits where it is small."""
+    return fixed(value, 3) if value == 0 or value >= 0.01 else significant(value, 3)
+
+
+def count(n: int) -> Number:
+    """Return a whole number, from 10 000 on with its digits in groups of three."""
+    text = f"{n:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") if n >= 10_000 else str(n)
+    return Number(text, int(n))
+
+
+def short_count(n: int) -> str:
+    """Return a whole number in at most four characters.
+
+    Examples
+    --------
+    >>> short_count(950), short_count(12_345), short_count(3_400_000)
+    ('950', '12k', '3.4M')
+    """
+    for unit, name in _UNITS:
+        if n >= unit:
+            return f"{n / unit:.2g}{name}" if n < 100 * unit else f"{n / unit:.0f}{name}"
+    return str(n)
+
+
+def counted(n: int, noun: str) -> str:
+    """Return a number of things: 1 row, 2 rows."""
+    return f"{n} {noun}" + ("" if n == 1 else "s")
+
+
+def percent(value: float) -> str:
+    """Return a proportion, such as a confidence level, in percent."""
+    return f"{100 * value:g}%"
+
+
+def plain_p_value(value: float, *, is_bound: bool = False) -> tuple[str, str]:
+    """Return the sign and the number of a P-value in ASCII, with two significant digits.
+
+    The minimum that resamples can give is a bound, rounded up. What no reader and next to no double
+    distinguishes from 0 is less than 1e-300.
+
+    Examples
+    --------
+    >>> plain_p_value(0.0312), plain_p_value(1 / 701, is_bound=True), plain_p_value(2e-308)
+    (('=', '0.031'), ('<=', '0.0015'), ('<', '1e-300'))
+    """
+    if value < _MINIMUM_P_VALUE:
+        return "<", f"{_MINIMUM_P_VALUE:.0e}"
+    if not is_bound:
+        return "=", f"{value:.2g}"
+    unit = 10.0 ** (math.floor(math.log10(value)) - 1)
+    # A proportion such as 1 / 1000 is not to be rounded up for the last bit of a double.
+    return "<=", f"{math.ceil(value / unit - 1e-9) * unit:.2g}"
+
+
+def p_value(value: float, *, is_bound: bool = False) -> Number:
+    """Return a P-value with two significant digits, after its sign where that is not equality."""
+    if math.isnan(value):
+        return UNKNOWN
+    sign, number = plain_p_value(value, is_bound=is_bound)
+    text = _typeset_number(number)
+    return Number(text if sign == "=" else f"{typeset(sign)} {text}", value)
+
+
+def p_statement(value: float, *, is_bound: bool = False) -> str:
+    """Return a P-value as an equation or an inequality, such as P = 0.03."""
+    sign, number = plain_p_value(value, is_bound=is_bound)
+    return f"P {typeset(sign)} {_typeset_number(number)}"
+
+
+def typeset(text: str) -> str:
+    """Return a sentence with its inequality signs as they are printed."""
+    return text.replace("<=", "\N{LESS-THAN OR EQUAL TO}")
+
+
+def shortened(
+    name: str, most: int = 40, *, ellipsis: str = "…", width: Callable[[str], int] = len
+) -> str:
+    """Return a name on one line of limited width, without its middle where it is too long.
+
+    Parameters
+    ----------
+    name
+        The name.
+    most
+        The maximum width.
+    ellipsis
+        What represents the middle.
+    width
+        How wide a text is; by default the number of its characters.
+
+    Examples
+    --------
+    >>> shortened("the department of affairs", 15)
+    'the dep…affairs'
+    """
+    name = " ".join(name.split())
+    if width(name) <= most:
+        return name
+    for kept in range(most - len(ellipsis), 0, -1):
+        front, back = name[: kept - kept // 2], name[len(name) - kept // 2 :]
+        text = f"{front.rstrip()}{ellipsis}{back.lstrip()}"
+        if width(text) <= most:
+            return text
+    return ellipsis[:most]
+
+
+def _printed(value: float, text: str) -> Number:
+    return Number(_typeset_number(text), value) if math.isfinite(value) else UNKNOWN
+
+
+def _typeset_number(text: str) -> str:
+    """Return the text of a number with a minus sign, and powers of ten in superscript."""
+    mantissa, _, exponent = text.replace("-", _MINUS).partition("e")
+    if not exponent:
+        return mantissa
+    power = f"10{str(int(exponent.replace(_MINUS, '-'))).translate(_SUPERSCRIPTS)}"
+    times = "\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}"
+    return power if mantissa == "1" else f"{mantissa}{times}{power}"
