@@ -76,7 +76,7 @@ def test_a_bad_score_among_those_seen_first(monkeypatch):
     for place in (3, N - 1):
         wrong = p.copy()
         wrong[place] = np.nan
-        assert f"index {place} " in sentence(cb.smooth_ece, y, wrong)
+        assert f"index {place}:" in sentence(cb.smooth_ece, y, wrong)
     assert cb.smooth_ece(y, p) == pytest.approx(in_numpy(cb.smooth_ece, y, p), abs=1e-12)
 
 
