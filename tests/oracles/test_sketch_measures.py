@@ -80,9 +80,9 @@ def assert_within_the_bound(y, p, w, n_cells):
             except CalibrantError as refusal:
                 # Few cells do not resolve fine scales, and say so; others have nothing to say.
                 refused = (
-                    "leaves nothing to chance"
+                    "without any there is no noise"
                     if n_cells == 50_400
-                    else "must|nothing to chance|soft labels"
+                    else "must|no noise|soft labels"
                 )
                 assert re.search(refused, str(refusal))  # noqa: PT017
                 continue
@@ -185,7 +185,7 @@ def test_what_a_sketch_cannot_answer_it_says(ask, options):
 @pytest.mark.parametrize("ask", [cb.ece, cb.smooth_ece, cb.ecce_mad, cb.brier_score])
 def test_what_a_logit_sketch_cannot_answer_it_says(ask):
     sketch = cb.Sketch(scale="logit").update([0, 1, 1], [0.25, 0.5, 0.75])
-    with pytest.raises(SketchError, match="scale='probability'"):
+    with pytest.raises(SketchError, match="needs a sketch on the probability scale"):
         ask(sketch)
 
 
@@ -236,7 +236,7 @@ def test_error_bound_reads_its_words():
         cb.error_bound(sketch, "auc")
     with pytest.raises(CalibrantError, match="no option 'bins'"):
         cb.error_bound(sketch, "ece", bins=3)
-    with pytest.raises(CalibrantError, match="about sketches"):
+    with pytest.raises(CalibrantError, match="must be a Sketch: rows have no such error"):
         cb.error_bound([0, 1])
 
 

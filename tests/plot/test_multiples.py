@@ -115,9 +115,9 @@ def test_results_and_a_figure_of_ones_own():
     ("options", "sentence"),
     [
         ({}, "needs something to go by"),
-        ({"by": [1, 2]}, "by and y_true must have the same number of rows"),
+        ({"by": [1, 2]}, "by must have as many rows as y_true"),
         ({"by": ["a", 1, None] * 243 + [1, 2]}, "by must hold labels of one type"),
-        ({"multiclass": "classwise"}, r"needs y_prob of shape \(n, classes\)"),
+        ({"multiclass": "classwise"}, "y_prob must have one column per class"),
         ({"by": SEASON, "kind": "pie"}, "kind must be one of 'reliability', 'cumulative'"),
         ({"by": SEASON, "n_columns": 0}, "n_columns must be a whole number"),
     ],

@@ -163,7 +163,7 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
     y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
     for rows, name in ((labels, "by"), (y, "y_true"), (p, "y_prob")):
         checks.check_not_empty(rows, name)
-    checks.check_same_length(labels, "by", y, "y_true")
+    checks.check_same_length(y, "y_true", labels, "by")
     checks.check_same_length(labels, "by", p, "y_prob")
     try:
         names, code = np.unique(labels, return_inverse=True)
