@@ -330,7 +330,7 @@ def level_runs(curve: Curve) -> IntArray:
 def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreDecomposition | None:
     """Return the measure that belongs to a curve of this method; None for the area of others."""
     method = options.get("method", "smooth")
-    about = _only(options, "level", "n_resamples", "rng", "groups", "sample_weight")
+    about = _only(options, "level", "n_resamples", "rng", "clusters", "sample_weight")
     if method == "isotonic":
         return score_decomposition(problem)
     if method == "smooth":

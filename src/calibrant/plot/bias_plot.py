@@ -178,9 +178,11 @@ def _joint_axis(items: Sequence[Item], earlier: Sequence[Drawn], *, deviation: b
     n_models = len(before) + len(items)
     if n_models > 1 and not (deviation and all(one.deviation for one in earlier)):
         raise CalibrantError(
-            "deviation=False shows one model",
-            value=n_models,
-            hint="draw them with deviation=True, or each by itself",
+            "must be True for several models",
+            argument="deviation",
+            value=False,
+            found="{value} for {n_models}",
+            n_models=n_models,
         )
     axis = FeatureAxis.of([*before, *(item.table for item in items)])
     if before and any(table.has_missing for table in before):

@@ -401,7 +401,7 @@ def _check_side(views: list[ReliabilityView], frame: Frame, n_before: int) -> No
     if frame.deviation:
         raise CalibrantError(
             "margin='both' shows recalibrated scores along the observed frequency, which a diagram "
-            "of deviations has not: leave one of them out"
+            "of deviations does not have: leave one of them out"
         )
     if views[0].is_binned and views[0].rows is None:
         raise CalibrantError(

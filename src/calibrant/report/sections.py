@@ -177,7 +177,7 @@ def _curve_points(model: Model, method: str) -> PointTable:
     rows = tuple(
         (*(significant(v) for v in values), count(rows))
         for *values, rows in zip(
-            *(getattr(curve, name)[kept].tolist() for name in ("x", "y", "lower", "upper")),
+            *(getattr(curve, name)[kept].tolist() for name in ("x", "y", "low", "high")),
             n.tolist(),
             strict=True,
         )
@@ -256,7 +256,7 @@ def ranged(found: Estimate | Interval, digits: int | None = None) -> Ranged:
 def bin_rows(model: Model) -> Iterator[BinRow]:
     """Yield a row for each bin, with the interval of its mean outcome where that is known."""
     bins = model.assessment.bins
-    lower, upper = (_by_bin(model, side) for side in ("lower", "upper"))
+    lower, upper = (_by_bin(model, side) for side in ("low", "high"))
     widest = float(np.nanmax(np.abs(bins.gap)))
     for k in range(len(bins.n)):
         gap = float(bins.gap[k])
