@@ -8,10 +8,10 @@ others' are not, cells are wide, and outcomes follow p.
 import numpy as np
 import pytest
 
-from calibrant.inference.null import dealt_out, rank_p_value, simulate
+from calibrant.inference.null import ROUNDING, dealt_out, simulate
 from calibrant.measures.group_walk import GroupCells
 from calibrant.measures.walk import Statistic
-from calibrant.numerics.probability import brownian_range
+from calibrant.numerics.probability import brownian_range, rank_p_value
 from calibrant.sample import Sample
 
 LEVEL = 0.05
@@ -31,7 +31,8 @@ def rejections(sample, member, rng):
     walk = cells.walk()
     reach = walk.reach(RANGE)
     simulated = RANGE.of(*simulate(dealt_out(cells), 39, rng)) / walk.total
-    p_values = rank_p_value(simulated, reach, walk.sigma), brownian_range.sf(reach / walk.sigma)
+    drawn = rank_p_value(simulated, reach, ROUNDING * walk.sigma)
+    p_values = drawn, brownian_range.sf(reach / walk.sigma)
     return np.array(p_values) <= LEVEL
 
 
