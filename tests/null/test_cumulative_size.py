@@ -8,7 +8,7 @@ them. A rank P-value among 39 simulated walks and the observed one is a test of 
 import numpy as np
 import pytest
 
-from calibrant.inference.null import ROUNDING, CalibratedOutcomes, simulate
+from calibrant.inference.null import TIE, CalibratedOutcomes, simulate
 from calibrant.measures.walk import Statistic, calibration_walk
 from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
 from calibrant.sample import Sample
@@ -40,7 +40,7 @@ def monte_carlo_rates(n, scores, weighted=False):
         high, low = simulate(CalibratedOutcomes.of(sample), WALKS, rng)
         for statistic in Statistic:
             simulated = statistic.of(high, low) / walk.total
-            p_value = rank_p_value(simulated, walk.reach(statistic), ROUNDING * walk.sigma)
+            p_value = rank_p_value(simulated, walk.reach(statistic), TIE * walk.sigma)
             rejected[statistic] += p_value <= LEVEL
     return {statistic: times / REPETITIONS for statistic, times in rejected.items()}
 

@@ -8,7 +8,7 @@ others' are not, cells are wide, and outcomes follow p.
 import numpy as np
 import pytest
 
-from calibrant.inference.null import ROUNDING, dealt_out, simulate
+from calibrant.inference.null import TIE, dealt_out, simulate
 from calibrant.measures.group_walk import GroupCells
 from calibrant.measures.walk import Statistic
 from calibrant.numerics.probability import brownian_range, rank_p_value
@@ -31,7 +31,7 @@ def rejections(sample, member, rng):
     walk = cells.walk()
     reach = walk.reach(RANGE)
     simulated = RANGE.of(*simulate(dealt_out(cells), 39, rng)) / walk.total
-    drawn = rank_p_value(simulated, reach, ROUNDING * walk.sigma)
+    drawn = rank_p_value(simulated, reach, TIE * walk.sigma)
     p_values = drawn, brownian_range.sf(reach / walk.sigma)
     return np.array(p_values) <= LEVEL
 
