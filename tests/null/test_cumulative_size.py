@@ -8,9 +8,9 @@ them. A rank P-value among 39 simulated walks and the observed one is a test of 
 import numpy as np
 import pytest
 
-from calibrant.inference.null import CalibratedOutcomes, rank_p_value, simulate
+from calibrant.inference.null import TIE, CalibratedOutcomes, simulate
 from calibrant.measures.cumulative_differences import Statistic, cumulative_differences
-from calibrant.numerics.probability import brownian_max, brownian_range
+from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
 from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 
@@ -40,7 +40,7 @@ def monte_carlo_rates(n, scores, weighted=False):
         high, low = simulate(CalibratedOutcomes.of(sample), WALKS, rng)
         for statistic in Statistic:
             simulated = statistic.of(high, low) / walk.total
-            p_value = rank_p_value(simulated, walk.excursion(statistic), walk.sigma)
+            p_value = rank_p_value(simulated, walk.excursion(statistic), TIE * walk.sigma)
             rejected[statistic] += p_value <= LEVEL
     return {statistic: times / REPETITIONS for statistic, times in rejected.items()}
 

@@ -1,8 +1,4 @@
-"""Compiled passes over long columns against those of numpy.
-
-Sums agree up to rounding; smooth errors, whose cells may hold a score beside an edge on either side
-of it, to far within the 1e-9 that both are certified to.
-"""
+"""Compiled passes over long columns against those of numpy: the same up to rounding."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 from calibrant import checks
 from calibrant.errors import CalibrantError
 from calibrant.inference.null import (
-    ROUNDING,
+    TIE,
     CalibratedOutcomes,
     Null,
     permuted_within,
@@ -63,7 +63,7 @@ class ExcursionTest:
         if self.n_resamples:
             high, low = simulate(null(), self.n_resamples, self.rng)
             simulated = self.statistic.of(high, low) / differences.total
-            p_value = rank_p_value(simulated, observed, ROUNDING * sigma)
+            p_value = rank_p_value(simulated, observed, TIE * sigma)
         else:
             p_value = max(float(_LAWS[self.statistic].sf(observed / sigma)), _SMALLEST)
         return TestResult(

@@ -35,7 +35,7 @@ _FEW_TIED = 6
 _MOST_WHOLE = 2.0**60
 # Simulated and observed statistics that are equal in exact arithmetic may differ by rounding;
 # within this many sigma they count as equal.
-ROUNDING = 1e-9
+TIE = 1e-9
 # About how long it takes to draw a number, in seconds: a uniform one, one that counts tied rows or
 # rows of a group, and the place of a row that is permuted; and how long all may take.
 _UNIFORM, _COUNT, _PLACE = 5e-9, 7e-8, 5e-8
@@ -217,7 +217,7 @@ def _in_units(p: FloatArray, w: FloatArray, rows: Index) -> tuple[AnyArray, floa
     w = np.where((p > 0) & (p < 1), w, 0.0)
     unit = float(w @ rows) / _MOST_WHOLE
     sigma = math.sqrt(float((w * w * rows) @ (p * (1 - p))))
-    if not unit * len(w) < 0.1 * ROUNDING * sigma:
+    if not unit * len(w) < 0.1 * TIE * sigma:
         return w, 1.0
     return np.rint(w / unit).astype(np.int64), unit
 

@@ -42,7 +42,7 @@ _MANY = 1 << 19
 # Below these scales rows are sorted and gaps between them are left out.
 _COARSE = 1 / FEW_SCALES
 # A curve at a smaller bandwidth is the same to the eye.
-_LEAST_OF_CURVES = 1e-3
+_MIN_CURVE_BANDWIDTH = 1e-3
 # Scales so near to each other that one set of coefficients serves both.
 _NEARBY = 1.5
 # What rounding may leave of errors that cancel, in units of their sum.
@@ -55,7 +55,7 @@ _NOWHERE = 40.0
 
 
 @dataclass(frozen=True, eq=False)
-class Smoothable:
+class ResidualSpectrum:
     """Residuals ready to be smoothed at some scales.
 
     Attributes
@@ -113,8 +113,8 @@ class Residuals:
         Whether scales are those of a function of the scores, of which none need be fine enough.
     """
 
-    above: Callable[[float], Smoothable | None]
-    between: Callable[[float, float], Smoothable]
+    above: Callable[[float], ResidualSpectrum | None]
+    between: Callable[[float, float], ResidualSpectrum]
     finest: Callable[[float], float]
     most: Callable[[], float]
     n: int
@@ -140,26 +140,26 @@ class Residuals:
         than the scale itself.
         """
         lowest = self.finest(_usual_noise(self.n))
-        found = self._above_what_a_part_shows(lowest)
+        found = self._near_that_of_a_subsample(lowest)
         if found is not None:
             return found
-        smoothable = self.above(lowest)
-        if smoothable is None:
+        spectrum = self.above(lowest)
+        if spectrum is None:
             return self._below(1.0)
-        found = smoothable.fixed_point(lowest, smoothable.guess(_usual_noise(self.n)))
+        found = spectrum.fixed_point(lowest, spectrum.guess(_usual_noise(self.n)))
         return self._below(lowest) if found is None else found
 
-    def _above_what_a_part_shows(self, lowest: float) -> float | None:
+    def _near_that_of_a_subsample(self, lowest: float) -> float | None:
         """Return the fixed point if it is where a part of the rows has it, far above `lowest`."""
         if self.part is None:
             return None
         part = self.part()
         # Fewer rows are noisier: without their noise, smECE is not much less.
         seen = part.fixed_point() - 2 * _usual_noise(part.n)
-        smoothable = self.above(seen) if seen > lowest else None
-        if smoothable is None:
+        spectrum = self.above(seen) if seen > lowest else None
+        if spectrum is None:
             return None
-        return smoothable.fixed_point(seen, smoothable.guess(_usual_noise(self.n)))
+        return spectrum.fixed_point(seen, spectrum.guess(_usual_noise(self.n)))
 
     def _below(self, scale: float) -> float:
         """Return the fixed point if it lies below a scale.
@@ -194,25 +194,25 @@ class Residuals:
 def residuals(problem: Problem) -> Residuals:
     """Return the residuals on [0, 1], reflected at both ends."""
 
-    def whole(fine: float, coarse: float = 1.0) -> Smoothable:
-        return Smoothable(problem.spectrum(fine, "residual")[0] / problem.weight)
+    def whole(fine: float, coarse: float = 1.0) -> ResidualSpectrum:
+        return ResidualSpectrum(problem.spectrum(fine, "residual")[0] / problem.weight)
 
     if not problem.is_exact:
         finest = partial(max, problem.finest_scale)
         return Residuals(whole, whole, finest, lambda: 1.0, problem.n)
 
-    def places() -> Places:
+    def points() -> Points:
         pooled = problem.rows.pooled
-        return Places(pooled.score, pooled.residual / problem.weight, (0.0, 1.0))
+        return Points(pooled.score, pooled.residual / problem.weight, (0.0, 1.0))
 
-    def between(fine: float, coarse: float) -> Smoothable:
-        return whole(fine) if fine >= _COARSE else places().between(fine, coarse)
+    def between(fine: float, coarse: float) -> ResidualSpectrum:
+        return whole(fine) if fine >= _COARSE else points().between(fine, coarse)
 
     return Residuals(
         above=lambda fine: whole(fine) if fine >= _COARSE else None,
         between=between,
-        finest=lambda scale: scale if scale >= _COARSE else places().finest(scale),
-        most=lambda: places().most,
+        finest=lambda scale: scale if scale >= _COARSE else points().finest(scale),
+        most=lambda: points().most,
         n=problem.n,
         part=(lambda: residuals(problem.part())) if problem.n >= _MANY else None,
     )
@@ -228,33 +228,34 @@ def residuals_on_line(problem: Problem, transform: Increasing, tails: float) -> 
         u, r = _increasing_values(transform, pooled.score), pooled.residual / problem.weight
         inside = np.isfinite(u)
         beyond = abs(float(r[u == -np.inf].sum())) + abs(float(r[u == np.inf].sum()))
-        places = Places(u[inside], r[inside], NO_BOUNDS, beyond)
+        points = Points(u[inside], r[inside], NO_BOUNDS, beyond)
         return Residuals(
-            above=places.above,
-            between=places.between,
-            finest=places.finest,
-            most=lambda: places.most,
+            above=points.above,
+            between=points.between,
+            finest=points.finest,
+            most=lambda: points.most,
             n=problem.n,
             on_line=True,
         )
     line = _known_line(problem, transform, tails)
     ends = sum(abs(end) for end in line.ends("residual")) / problem.weight
 
-    def between(fine: float, coarse: float = 1.0) -> Smoothable:
+    def between(fine: float, coarse: float = 1.0) -> ResidualSpectrum:
         interval = line.interval(fine, "residual")
-        return Smoothable(interval.coefficients[0] / problem.weight, interval.axis.length, ends)
+        a = interval.coefficients[0] / problem.weight
+        return ResidualSpectrum(a, interval.axis.length, ends)
 
     return Residuals(between, between, line.finest, lambda: 1.0, problem.n)
 
 
 @dataclass(frozen=True, eq=False)
-class Places:
-    """Distinct places that hold rows, in increasing order.
+class Points:
+    """Distinct points that hold rows, in increasing order.
 
     Attributes
     ----------
     u, r
-        The places, and the measure of each.
+        The points, and the measure of each.
     bounds
         Where smoothing is reflected.
     beyond
@@ -271,19 +272,19 @@ class Places:
         """The error if nothing is smoothed."""
         return self.beyond + float(np.abs(self.r).sum())
 
-    def above(self, fine: float) -> Smoothable | None:
+    def above(self, fine: float) -> ResidualSpectrum | None:
         """Make the measure ready for scales from one on up to 1."""
         return self.between(fine, 1.0) if self._is_short(fine) else None
 
-    def between(self, fine: float, coarse: float) -> Smoothable:
+    def between(self, fine: float, coarse: float) -> ResidualSpectrum:
         """Make the measure ready for scales between two."""
         mixed = self._mixed(coarse)
         constant = self.beyond + float(np.abs(self.r[~mixed]).sum())
         if not mixed.any():
-            return Smoothable(np.zeros(1), fine, constant)
+            return ResidualSpectrum(np.zeros(1), fine, constant)
         u, r = self.u[mixed], self.r[mixed]
         interval = packed_spectrum(u, [r], fine, GAUSSIAN_RADIUS * coarse, self.bounds)
-        return Smoothable(interval.coefficients[0], interval.axis.length, constant)
+        return ResidualSpectrum(interval.coefficients[0], interval.axis.length, constant)
 
     def finest(self, scale: float) -> float:
         """Return the least scale from this one on that can be resolved."""
@@ -294,7 +295,7 @@ class Places:
         return finest_packed(self.u, scale, GAUSSIAN_RADIUS, self.bounds)
 
     def _is_short(self, scale: float) -> bool:
-        """Tell whether all places lie within a few scales."""
+        """Tell whether all points lie within a few scales."""
         return not len(self.u) or bool(self.u[-1] - self.u[0] <= FEW_SCALES * scale)
 
     def _mixed(self, scale: float) -> npt.NDArray[np.bool_]:
@@ -483,4 +484,4 @@ def curve_bandwidth(problem: Problem, smooth_ece: float | None = None) -> float:
     It is solved for unless given.
     """
     error = SmoothError()(problem) if smooth_ece is None else smooth_ece
-    return max(error, _LEAST_OF_CURVES, problem.finest_scale)
+    return max(error, _MIN_CURVE_BANDWIDTH, problem.finest_scale)

@@ -1,7 +1,7 @@
 """Loops over rows, compiled by numba; importing this module imports it.
 
-Rows are taken in blocks: a first loop, which is the same for every row and so runs on several rows
-at a time, finds their cells; a second adds them up, one by one. Scores outside [0, 1] are never
+Rows are taken in blocks: a first loop, which is the same for every row and so is vectorised by the
+compiler, finds their cells; a second adds them up, one by one. Scores outside [0, 1] are never
 added: a loop returns False at the first block that holds one.
 
 Numba caches compiled code on disk until this file changes.
@@ -41,25 +41,28 @@ def add_moments(p: Any, y: Any, n_cells: int, of: tuple[float, float, float], su
     outcome is outside [0, 1].
     """
     cells, offsets, values = np.empty(_BLOCK, np.uint32), np.empty(_BLOCK), np.empty(_BLOCK)
+    last = np.int32(n_cells - 1)
     of_one, of_y, of_p = of
     for start in range(0, len(p), _BLOCK):
         scores, outcomes = p[start : start + _BLOCK], y[start : start + _BLOCK]
-        if not _locate(scores, n_cells, cells, offsets):
-            return False
         is_valid: Any = True
         for j in range(len(scores)):
-            outcome = np.float64(outcomes[j])
-            is_valid &= (outcome >= 0) & (outcome <= 1)
-            values[j] = of_one + of_y * outcome + of_p * np.float64(scores[j])
+            x, outcome = np.float64(scores[j]), np.float64(outcomes[j])
+            is_valid &= (x >= 0) & (x <= 1) & (outcome >= 0) & (outcome <= 1)
+            # Beside an edge either cell will do.
+            k = min(np.int32(x * n_cells), last)
+            cells[j] = np.uint32(k)
+            offsets[j] = x * n_cells - np.float64(k) - 0.5
+            values[j] = of_one + of_y * outcome + of_p * x
         if not is_valid:
             return False
         for j in range(len(scores)):
-            k, v, d = cells[j], values[j], offsets[j]
+            cell, v, d = cells[j], values[j], offsets[j]
             squared = d * d
-            sums[k, 0] += v
-            sums[k, 1] += v * d
-            sums[k, 2] += v * squared
-            sums[k, 3] += v * d * squared
+            sums[cell, 0] += v
+            sums[cell, 1] += v * d
+            sums[cell, 2] += v * squared
+            sums[cell, 3] += v * d * squared
     return True
 
 

@@ -405,7 +405,7 @@ def _check_side(views: list[ReliabilityView], frame: Frame, n_before: int) -> No
         )
     if views[0].is_binned and views[0].rows is None:
         raise CalibrantError(
-            "margin='both' needs to know how many rows a bin holds: give table= beside the curve"
+            "margin='both' needs the number of rows in each bin: give table= beside the curve"
         )
 
 
