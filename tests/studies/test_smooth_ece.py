@@ -66,8 +66,8 @@ def test_smooth_error_is_consistent(run):
     assert len({row.family for row in rows}) == 9
     for row in rows:
         # If dCE is anywhere between its bounds, these must hold.
-        assert row.smece >= row.low / 2
-        assert row.smece <= 2 * math.sqrt(row.high)
+        assert row.smece >= row.lower / 2
+        assert row.smece <= 2 * math.sqrt(row.upper)
 
 
 def test_both_ends_of_consistency_are_needed(run):
@@ -75,9 +75,9 @@ def test_both_ends_of_consistency_are_needed(run):
     for row in rows:
         if row.family == "shift":
             assert row.smece == pytest.approx(row.parameter, rel=1e-6)
-            assert row.high == pytest.approx(row.parameter, rel=1e-6)
+            assert row.upper == pytest.approx(row.parameter, rel=1e-6)
         if row.family == "two points" and row.parameter < 0.01:
-            assert row.smece / math.sqrt(row.low) == pytest.approx(0.63, abs=0.03)
+            assert row.smece / math.sqrt(row.lower) == pytest.approx(0.63, abs=0.03)
 
 
 def test_errors_of_samples_fall_as_theorem_9_says(run):
