@@ -34,11 +34,11 @@ def share_of_calls(draw, measure, **options):
     for repetition in range(REPETITIONS):
         rng = np.random.default_rng([7, repetition])
         y, models, *groups = draw(rng)
+        problems = [Sample(y, p) for p in models.values()]
         if groups:
-            clusters = Clusters.read(*groups, None, ROWS, rng)
+            clusters = Clusters.read(*groups, None, problems[0], rng)
         else:
             clusters = Clusters.single_rows(ROWS, rng)
-        problems = [Sample(y, p) for p in models.values()]
         views = [View.of(error, problem, error(problem), clusters) for problem in problems]
         a, b = drawn_together(views, DRAWS, rng, clustered=bool(groups))
         found = difference(a, b, 0.95)

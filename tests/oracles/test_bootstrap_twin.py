@@ -29,8 +29,9 @@ def test_noise_of_clusters(measure):
     # All rows of a cluster share one uniform draw: outcomes depend on each other.
     y = (rng.random(100)[groups] < p * 0.6 + 0.05).astype(float)
     values = cluster_bootstrap(getattr(cb, measure), y, p, groups, RESAMPLES, rng)
-    clusters = Clusters.read(groups, None, 1500, rng)
-    view = View.of(measures()[measure].read({}), Sample(y, p), 0.0, clusters)
+    sample = Sample(y, p)
+    clusters = Clusters.read(groups, None, sample, rng)
+    view = View.of(measures()[measure].read({}), sample, 0.0, clusters)
     drawn = view.image.norm.of(
         view.of_noise(view.cells.residual + view.cells.noise(RESAMPLES, rng))
     )

@@ -45,7 +45,7 @@ def fast(measure, options, ys, ps, groups):
     if groups is None:
         clusters = Clusters.single_rows(N, rng)
     else:
-        clusters = Clusters.read(groups, None, N, rng)
+        clusters = Clusters.read(groups, None, problems[0], rng)
     views = [View.of(error, problem, error(problem), clusters) for problem in problems]
     return drawn_together(views, DRAWS, rng, clustered=groups is not None)
 

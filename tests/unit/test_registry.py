@@ -149,10 +149,13 @@ class TestOneFileIsEnough:
     def test_in_pictures_and_reports(self, new):
         pytest.importorskip("jinja2")
         pytest.importorskip("plotly")
+        from matplotlib.text import Text
+
         assessment = cb.assess(Y, P, n_resamples=39)
         assert "Error of halves (HE)" in assessment.to_html()
         ax = cb.plot.reliability(Y, P, note=assessment["halves_error"])
-        assert any(text.get_text().startswith("HE 0.") for text in ax.texts)
+        notes = ax.findobj(Text)
+        assert any(note.get_text().startswith("HE 0.") for note in notes)
 
     def test_as_a_scorer(self, new):
         pytest.importorskip("sklearn")

@@ -50,7 +50,7 @@ def test_rows_and_their_assessment_have_one_view(method):
     for deviation in (False, True):
         one, other = (view.drawn(window, deviation=deviation) for view in (own, found))
         np.testing.assert_array_equal(np.isfinite(one.y), np.isfinite(other.y))
-        for name in ("x", "y", "lower", "upper"):
+        for name in ("x", "y", "low", "high"):
             np.testing.assert_allclose(getattr(one, name), getattr(other, name), rtol=1e-9)
     assert own.axis_names() == found.axis_names() == ("predicted probability", "observed frequency")
     if method != "isotonic":
