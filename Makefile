@@ -101,7 +101,7 @@ unit: setup
 PORTABLE := $(BIN)/python tools/portable.py -n 2
 SMOKE := tests/laws tests/references tests/oracles tests/unit/recalibration \
 	$(patsubst %,--ignore=tests/oracles/test_%.py,sketch_measures smooth_twin bootstrap_twin sources) \
-	$(patsubst %,tests/unit/test_%.py,absolute by_group canonical compare cumulative distance goodness)
+	$(patsubst %,tests/unit/test_%.py,abs_integral by_group canonical compare cumulative distance goodness)
 
 portable-smoke: setup
 	$(PORTABLE) --only oldest --seed 0 $(SMOKE)
