@@ -1,46 +1,51 @@
-"""The norms that measures are made of, each with the images that noise treats worst."""
+"""The norms that errors are made of, and what intervals need to know of each.
+
+Of a norm N of images h, taken over the last axis: its value, an image of least norm in a box, the
+directions in which noise hides a given norm best, and its slope.
+"""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 
 from calibrant.arrays import FloatArray
 
-# Beyond so many standard deviations what an image shows counts as known.
+# A coordinate, or a difference of two, that is so many standard deviations from 0 has a known sign:
+# one in twenty of noise alone would have it.
 _CLEAR = 2.0
-# Numbers looked at together, few enough to stay in cache.
+# Numbers in cache at a time.
 _TOGETHER = 1 << 15
 
 
-class ImageNorm(Protocol):
-    """A norm of images, taken over the last axis."""
+class ImageNorm(ABC):
+    """A norm of images."""
 
+    @abstractmethod
     def of(self, images: FloatArray) -> FloatArray:
         """Return the norm of each image."""
 
-    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return an image of least norm among those within `slack` of h at each coordinate."""
-
+    @abstractmethod
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
         """Return images along which a given norm looks smallest under noise of this sd."""
 
+    @abstractmethod
     def slope(self, h: FloatArray) -> FloatArray:
         """Return the s with N(h) = <s, h> and <s, g> <= N(g) for every g: the derivative of N."""
 
+    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
+        """Return an image of least norm among those within `slack` of h at each coordinate."""
+        return np.asarray(np.sign(h) * np.maximum(np.abs(h) - slack, 0.0))
 
-class L1Norm:
+
+class L1Norm(ImageNorm):
     """Sum of absolute values: binned, smoothed and logit-smoothed errors."""
 
     def of(self, images: FloatArray) -> FloatArray:
         """Return the norm of each image."""
         return np.asarray(np.abs(images).sum(axis=-1))
-
-    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return h moved towards 0."""
-        return _towards_zero(h, slack)
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
         """Return sd, with the sign of the nearest coordinate of h whose sign is clear.
@@ -61,16 +66,12 @@ class L1Norm:
         return np.sign(h)
 
 
-class L2Norm:
+class L2Norm(ImageNorm):
     """Root of the sum of squares."""
 
     def of(self, images: FloatArray) -> FloatArray:
         """Return the norm of each image."""
         return np.asarray(np.sqrt(np.einsum("...i,...i->...", images, images)))
-
-    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return h moved towards 0."""
-        return _towards_zero(h, slack)
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
         """Return sd and h: noise adds much the same everywhere, and spreads along its own axes."""
@@ -82,54 +83,54 @@ class L2Norm:
         return h / size if size > 0 else np.zeros_like(h)
 
 
-class MaxNorm:
-    """Largest absolute value of a walk that starts at 0."""
+class MaxNorm(ImageNorm):
+    """Maximum absolute value of cumulative sums that start at 0."""
 
     def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each walk."""
+        """Return the norm of each image."""
         return np.asarray(np.maximum(images.max(axis=-1), -images.min(axis=-1)))
 
     def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return h with its tops cut to one height: any of them may be the population's top."""
+        """Return h with its maxima cut to one height: any may be the population's maximum."""
         most = max(float((np.abs(h) - slack).max()), 0.0)
         return np.clip(h, -most, most)
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return the walk that rises to the most variable place that may be the top."""
-        time, walk = _from_start(sd * sd), _from_start(h)
-        return (_peak(time, 0.0, float(_rivals(np.abs(walk), time).max())),)
+        """Return sums that rise until the most variable place that may be the maximum."""
+        time, sums = _from_start(sd * sd), _from_start(h)
+        return (_peak(time, 0.0, float(_rivals(np.abs(sums), time).max())),)
 
     def slope(self, h: FloatArray) -> FloatArray:
-        """Return the sign of h where it is farthest from 0."""
-        return _at(np.argmax(np.abs(h)), np.sign(h))
+        """Return the sign of h where it is farthest from 0, and 0 elsewhere."""
+        return np.where(np.arange(len(h)) == np.argmax(np.abs(h)), np.sign(h), 0.0)
 
 
-class RangeNorm:
-    """Highest minus lowest point of a walk that starts at 0."""
+class RangeNorm(ImageNorm):
+    """Maximum less minimum of cumulative sums that start at 0."""
 
     def of(self, images: FloatArray) -> FloatArray:
-        """Return the range of each walk."""
+        """Return the norm of each image."""
         high, low = images.max(axis=-1), images.min(axis=-1)
         return np.asarray(np.maximum(high, 0.0) - np.minimum(low, 0.0))
 
     def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return h with its tops cut to one height and its bottoms to another."""
+        """Return h with its maxima cut to one height and its minima to another."""
         low, high = min(float((h + slack).min()), 0.0), max(float((h - slack).max()), 0.0)
         return np.clip(h, low, high)
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return the walk that rises over the longest interval that may span the range."""
-        time, walk = _from_start(sd * sd), _from_start(h)
-        tops, bottoms = _rivals(walk, time), _rivals(-walk, time)
-        stretches = ((bottoms.min(), tops.max()), (tops.min(), bottoms.max()))
-        start, end = max(stretches, key=lambda ends: ends[1] - ends[0])
+        """Return sums that rise over the longest time that may lie between the extremes."""
+        time, sums = _from_start(sd * sd), _from_start(h)
+        tops, bottoms = _rivals(sums, time), _rivals(-sums, time)
+        spans = ((bottoms.min(), tops.max()), (tops.min(), bottoms.max()))
+        start, end = max(spans, key=lambda ends: ends[1] - ends[0])
         return (_peak(time, float(start), float(end)),)
 
     def slope(self, h: FloatArray) -> FloatArray:
-        """Return 1 at the highest point above 0 and -1 at the lowest point below."""
-        return _at(np.argmax(h), np.maximum(np.sign(h), 0)) + _at(
-            np.argmin(h), np.minimum(np.sign(h), 0)
-        )
+        """Return 1 at the maximum if it is above 0, -1 at the minimum if below, 0 elsewhere."""
+        place = np.arange(len(h))
+        highest, lowest = place == np.argmax(h), place == np.argmin(h)
+        return np.where(highest & (h > 0), 1.0, 0.0) - np.where(lowest & (h < 0), 1.0, 0.0)
 
 
 def shifted_norms(
@@ -145,40 +146,29 @@ def shifted_norms(
     return norms
 
 
-def _at(place: np.intp, values: FloatArray) -> FloatArray:
-    """Return the value at one place, and 0 elsewhere."""
-    alone = np.zeros_like(values)
-    alone[place] = values[place]
-    return alone
+def _from_start(sums: FloatArray) -> FloatArray:
+    return np.concatenate(([0.0], sums))
 
 
-def _towards_zero(h: FloatArray, by: FloatArray) -> FloatArray:
-    return np.asarray(np.sign(h) * np.maximum(np.abs(h) - by, 0.0))
+def _rivals(sums: FloatArray, time: FloatArray) -> FloatArray:
+    """Return the times at which the population's cumulative sums may be highest.
 
-
-def _from_start(walk: FloatArray) -> FloatArray:
-    return np.concatenate(([0.0], walk))
-
-
-def _rivals(walk: FloatArray, time: FloatArray) -> FloatArray:
-    """Return the times at which the population's walk may be highest.
-
-    The variance of a walk serves as its time: two places differ by noise of variance their
+    The variance of cumulative sums serves as time: two of them differ by noise of variance their
     distance in time.
     """
-    top = int(np.argmax(walk))
-    near = walk >= walk[top] - _CLEAR * np.sqrt(np.abs(time - time[top]))
+    top = int(np.argmax(sums))
+    near = sums >= sums[top] - _CLEAR * np.sqrt(np.abs(time - time[top]))
     return np.asarray(time[near])
 
 
 def _peak(time: FloatArray, start: float, end: float) -> FloatArray:
-    """Return a walk, without its place at time 0, from one lowest to one highest point.
+    """Return cumulative sums, without that at time 0, with one minimum and one maximum.
 
-    It falls until `start`, rises steadily until `end` and falls again, on either side no further
-    than half way: where it stayed level noise would find a higher point.
+    They fall until `start`, rise steadily until `end` and fall again, on either side no further
+    than half way: where they stayed level noise would make a higher maximum.
     """
     rise = end - start
     before, after = np.maximum(start - time, 0.0), np.maximum(time - end, 0.0)
-    walk = np.clip(time, start, end) - start
-    walk += np.minimum(before, rise / 2) - np.minimum(after, rise / 2)
-    return np.asarray(walk[1:] - walk[0])
+    sums = np.clip(time, start, end) - start
+    sums += np.minimum(before, rise / 2) - np.minimum(after, rise / 2)
+    return np.asarray(sums[1:] - sums[0])
