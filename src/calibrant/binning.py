@@ -64,6 +64,13 @@ class Bins:
         edges = np.concatenate(([0.0], starts[1:], [1.0]))
         return cls(edges, np.diff(edges))
 
+    def divided(self, n_parts: int) -> Bins:
+        """Return bins each of which is one of `n_parts` of equal width of these."""
+        parts = np.arange(n_parts) / n_parts
+        inside = self.edges[:-1, None] + np.diff(self.edges)[:, None] * parts
+        edges = np.append(inside.reshape(-1), self.edges[-1])
+        return Bins(edges, np.diff(edges), self.closed)
+
     @property
     def is_uniform(self) -> bool:
         """Whether bin k of B holds exactly the scores k/B <= p < (k+1)/B, the last one also 1."""
@@ -111,6 +118,10 @@ class UniformBins(Bins):
         """Return `n_bins` bins with edges k / n_bins."""
         # A few bins are kept for the next call: laying them takes longer than filling them.
         return (_kept_uniform if n_bins <= _FEW_BINS else _uniform)(n_bins, closed)
+
+    def divided(self, n_parts: int) -> UniformBins:
+        """Return bins each of which is one of `n_parts` of equal width of these."""
+        return UniformBins.of(self.n_bins * n_parts, self.closed)
 
     @property
     def is_uniform(self) -> bool:

@@ -86,3 +86,22 @@ def test_classes_of_a_table(n_bins, way, request):
     binary = [cb.ece(y, p, n_bins=n_bins), cb.ece(1 - y, 1 - p, n_bins=n_bins)]
     both = cb.ece(y, np.stack((1 - p, p), axis=1), n_bins=n_bins, multiclass="classwise")
     assert both == pytest.approx(np.mean(binary), abs=1e-12)
+
+
+@pytest.mark.parametrize("closed", ["left", "right"])
+@pytest.mark.parametrize("n_parts", [2, 16])
+@pytest.mark.parametrize("kind", ["uniform", "uneven", "narrow"])
+def test_parts_of_bins_lie_within_them(kind, n_parts, closed):
+    edges = {
+        "uniform": np.arange(16) / 15,
+        "uneven": np.array([0.0, 0.1, 0.29, 0.3, 0.57, 0.99, 1.0]),
+        "narrow": np.array([0.0, 0.5, np.nextafter(0.5, 1), 0.5 + 1e-15, 1.0]),
+    }[kind]
+    bins = Bins(edges, np.diff(edges), closed)
+    if kind == "uniform":
+        bins = UniformBins.of(15, closed)
+    parts = bins.divided(n_parts)
+    p = np.concatenate((scores(15), edges, np.nextafter(edges, 0), np.nextafter(edges[:-1], 1)))
+    p = np.concatenate((p, parts.edges, np.nextafter(parts.edges, 0)))
+    assert parts.n_bins == n_parts * bins.n_bins
+    assert (parts.index(p) // n_parts).tolist() == bins.index(p).tolist()

@@ -25,7 +25,7 @@ from calibrant.measures.image_norms import L1Norm, L2Norm
 from calibrant.measures.linear_image import LinearImage, total
 from calibrant.measures.registry import Measure
 from calibrant.norms import Norm
-from calibrant.problem import CellOf, Index, Problem
+from calibrant.problem import CellOf, Problem
 
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
@@ -218,14 +218,7 @@ class BinCells:
             filled = problem.totals(bins, "rows")[0] > 0
             place = np.maximum(np.cumsum(filled) - 1, 0)
             return cls(lambda p: place[bins.index(p)], int(filled.sum()), 1)
-        scale = _CELLS_PER_BIN / np.diff(bins.edges)
-
-        def cell_of(p: FloatArray) -> Index:
-            k = bins.index(p)
-            part = ((p - bins.edges[k]) * scale[k]).astype(np.intp)
-            return k * _CELLS_PER_BIN + np.clip(part, 0, _CELLS_PER_BIN - 1)
-
-        return cls(cell_of, bins.n_bins, _CELLS_PER_BIN)
+        return cls(bins.divided(_CELLS_PER_BIN).index, bins.n_bins, _CELLS_PER_BIN)
 
     @property
     def n_cells(self) -> int:

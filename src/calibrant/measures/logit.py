@@ -17,6 +17,7 @@ import numpy as np
 
 from calibrant import checks
 from calibrant.arrays import FloatArray, as_array
+from calibrant.binning import UniformBins
 from calibrant.errors import CalibrantError
 from calibrant.labels import read_outcomes
 from calibrant.lines import Blocks, Line, Quantity, line_of_rows
@@ -86,10 +87,11 @@ class LogitSmoothedError(Measure):
         low, high = low - _REACH * self.sigma, high + _REACH * self.sigma
         length = high - low
         size = cells_for_smoothing(length / self.sigma)
+        bins = UniformBins.of(size)
 
         def cell_of(p: FloatArray) -> Index:
-            place = np.clip((logit(p) - low) / length * size, 0, size - 1)
-            return np.where(p <= 0, size, np.where(p >= 1, size + 1, place)).astype(np.intp)
+            inside = bins.index(np.clip((logit(p) - low) / length, 0.0, 1.0))
+            return np.where(p <= 0, size, np.where(p >= 1, size + 1, inside))
 
         def smooth(r: FloatArray) -> FloatArray:
             inside = smoothed(r[..., :size], self.sigma / length)

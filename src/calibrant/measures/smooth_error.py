@@ -13,6 +13,7 @@ import numpy.typing as npt
 
 from calibrant import checks
 from calibrant.arrays import FloatArray
+from calibrant.binning import UniformBins
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.lines import Line
 from calibrant.measures.image_norms import L1Norm
@@ -412,15 +413,12 @@ class SmoothCells:
         smooth = self._near(scale) or self._everywhere(scale)
         return LinearImage(
             norm=L1Norm(),
-            cell_of=self._cell_of,
+            cell_of=UniformBins.of(self.size).index,
             n_cells=self.size,
             of_totals=lambda r, w: np.asarray(smooth(r) / total(w)),
             of_filled=lambda filled: replace(self, filled=filled).image(scale),
             at_scale=None if self.is_fixed else self.image,
         )
-
-    def _cell_of(self, p: FloatArray) -> Index:
-        return np.minimum((p * self.size).astype(np.intp), self.size - 1)
 
     def _everywhere(self, scale: float) -> Callable[[FloatArray], FloatArray]:
         """Return what smooths totals over all cells."""
