@@ -77,14 +77,21 @@ class Sample(Problem):
     lowest: float = 0.0
     is_validated: bool = True
 
-    @cached_property
+    @property
     def rows(self) -> Sample:
         """The sample itself, refused if any row is invalid."""
+        # A sample that kept itself would outlive its last use, and so would its arrays.
         if not self.is_validated:
-            checks.check_probabilities(self.p)
-            checks.check_outcomes(self.y)
-            checks.check_not_swapped(self.y, self.p)
+            _ = self._checked
         return self
+
+    @cached_property
+    def _checked(self) -> bool:
+        """True, unless a row is invalid, which is refused."""
+        checks.check_probabilities(self.p)
+        checks.check_outcomes(self.y)
+        checks.check_not_swapped(self.y, self.p)
+        return True
 
     def weighted(self, w: AnyArray | None) -> Sample:
         """Return the same rows under weights `w`, without those of weight 0."""

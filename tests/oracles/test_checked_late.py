@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import weakref
+
 import numpy as np
 import pytest
 
@@ -110,3 +112,12 @@ def test_predictions_of_our_own_are_not_checked():
     assert not late.is_validated
     hard = (p > 0.5).astype(float)
     assert with_predictions(late, hard).squared_error() == pytest.approx(((hard - p) ** 2).sum())
+
+
+@pytest.mark.usefixtures("compiled")
+def test_samples_are_freed_with_their_last_use():
+    late = read_sample(*some_rows("continuous"))
+    known = weakref.ref(late)
+    assert late.rows.pooled.rows.sum() == N
+    del late
+    assert known() is None

@@ -135,11 +135,13 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
     n, p = count[:, closed].sum(axis=0), pred[:, closed].sum(axis=0)
     true = count[1, closed]
     cells = Pooled(np.minimum(p / n, 1.0), n, n, n, true, true - p)
-    near = [np.flatnonzero(is_open[bins.index(p)]) for p, _, _ in rows.blocks()]
-    if not any(map(len, near)):
+    near = []
+    for score, y, _ in rows.blocks():
+        (inside,) = np.nonzero(is_open[bins.index(score)])
+        near.append((score[inside], y[inside]))
+    scores, outcomes = (np.concatenate(parts) for parts in zip(*near, strict=True))
+    if not len(scores):
         return cells
-    chosen = [(p[i], y[i]) for (p, y, _), i in zip(rows.blocks(), near, strict=True)]
-    scores, outcomes = (np.concatenate(parts) for parts in zip(*chosen, strict=True))
     single = Sample(outcomes, scores).pooled
     order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
     return rearranged(joined((cells, single)), order)

@@ -94,19 +94,22 @@ class SketchProblem(Problem):
         The cells of the sketch are taken to be at their centres. Soft rows are known only as weight
         on either outcome: as if outcomes had been drawn, which has more noise than they have.
         """
-        centre, pred = self._cells
-        weight, squares = self._table.weight, self._table.squares
+        cell = cell_of(self._cells[0])
+        sums = [np.bincount(cell, v, minlength=n_cells) for v in self._own_sums.reshape(10, -1)]
+        return np.asarray(np.stack(sums).reshape(5, 2, n_cells), dtype=np.float64)
+
+    @cached_property
+    def _own_sums(self) -> FloatArray:
+        """The sums of `cell_sums` over each cell of the sketch."""
+        weight, (_, pred) = self._table.weight, self._cells
         total: FloatArray = weight.sum(axis=0)
-        per_weight = np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
-        cell, sums = cell_of(centre), np.zeros((5, 2, n_cells))
-        for outcome in (0, 1):
-            w, squared = weight[outcome], weight[outcome] * per_weight
-            residual = outcome * w - pred[outcome]
-            mean = np.divide(residual, w, out=np.zeros_like(w), where=w > 0)
-            values = (w, squared, pred[outcome], residual, squared * mean**2)
-            for sum_, value in zip(sums[:, outcome], values, strict=True):
-                sum_ += np.bincount(cell, value, minlength=n_cells)
-        return sums
+        per_weight = np.divide(
+            self._table.squares, total, out=np.zeros_like(total), where=total > 0
+        )
+        residual = weight * [[0.0], [1.0]] - pred
+        mean = np.divide(residual, weight, out=np.zeros_like(weight), where=weight > 0)
+        squares = weight * per_weight
+        return np.stack((weight, squares, pred, residual, squares * mean**2))
 
     @cached_property
     def _cells(self) -> tuple[FloatArray, FloatArray]:
