@@ -10,8 +10,8 @@ import pytest
 
 import calibrant as cb
 from calibrant.binning import Bins
-from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.views import View
+from calibrant.inference.intervals import View
+from calibrant.inference.noise import Clusters
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth_error import SmoothError
 from calibrant.sample import Sample

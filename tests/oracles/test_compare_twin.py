@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from calibrant.inference.compare import compare
-from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.views import View
+from calibrant.inference.intervals import View
+from calibrant.inference.noise import Clusters
 from calibrant.inference.paired import difference, drawn_together
 from calibrant.measures.registry import measures
 from calibrant.numerics.probability import benjamini_hochberg, holm

@@ -11,8 +11,8 @@ from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError
 from calibrant.inference.compare import compare
 from calibrant.inference.estimate import estimate
-from calibrant.inference.intervals.cells import Cells
-from calibrant.inference.intervals.views import View
+from calibrant.inference.intervals import View
+from calibrant.inference.noise import Cells
 from calibrant.inference.paired import NoisyError, difference
 from calibrant.measures.binned import ece, mce
 from calibrant.measures.image_norms import L1Norm

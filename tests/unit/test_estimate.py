@@ -8,10 +8,10 @@ import pytest
 
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError, SketchError
+from calibrant.inference import intervals
 from calibrant.inference.estimate import estimate
 from calibrant.inference.estimate_result import Estimate
-from calibrant.inference.intervals import uniform
-from calibrant.inference.intervals.views import View
+from calibrant.inference.intervals import View
 from calibrant.measures.binned import ece, mce
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
@@ -371,7 +371,7 @@ def test_an_outcome_as_rare_as_allowed_refutes_nothing(n_events):
     sample = Sample(np.arange(60) < n_events, np.full(60, 0.1))
     error = measures()["ece"].read({})
     view = View.of(error, sample, error(sample))
-    noise = uniform.Noise.around(view, 0.025, 4000, np.random.default_rng(0))
+    noise = intervals.Noise.around(view, 0.025, 4000, np.random.default_rng(0))
     assert noise.calibrated
 
 
@@ -382,7 +382,7 @@ def test_what_few_draws_show_many_would_show_too(measure, monkeypatch):
     y = rng.random(3000) < 0.5 + 0.4 * (p - 0.5)
     soon = estimate(measure, y, p, n_resamples=4000, rng=0)
     assert soon.low > 0
-    monkeypatch.setattr(uniform, "_FAR", np.inf)
+    monkeypatch.setattr(intervals, "_FAR", np.inf)
     late = estimate(measure, y, p, n_resamples=4000, rng=0)
     assert soon.low != late.low  # not drawn alike
     # Two sets of 4000 draws: their quantiles of 2.5 % differ by a few percent of a width.

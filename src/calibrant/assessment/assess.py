@@ -26,7 +26,7 @@ from calibrant.errors import CalibrantError
 from calibrant.inference.cumulative import ExcursionTest
 from calibrant.inference.estimate import estimated
 from calibrant.inference.estimate_result import Estimate
-from calibrant.inference.intervals.measured import Question
+from calibrant.inference.intervals import Question
 from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.bin_table import table_of
 from calibrant.measures.binned_error import read_binned_error, read_binning

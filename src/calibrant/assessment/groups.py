@@ -16,7 +16,7 @@ from calibrant.assessment.notes import Certain, effective_rows
 from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.inference.cumulative import ExcursionTest
 from calibrant.inference.estimate import estimated
-from calibrant.inference.intervals.measured import Question
+from calibrant.inference.intervals import Question
 from calibrant.inference.null import CalibratedOutcomes
 from calibrant.measures.binned_error import BinnedError, read_binned_error
 from calibrant.measures.cumulative_differences import (

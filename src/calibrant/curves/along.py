@@ -13,7 +13,7 @@ from calibrant.curves.features import Feature, read_feature
 from calibrant.curves.gaps import PartSums
 from calibrant.curves.parts import parts_of
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.inference.intervals.clusters import read_codes
+from calibrant.inference.noise import read_codes
 from calibrant.multiclass import one_problem
 from calibrant.numerics.probability import pointwise_tail, sidak_tail
 from calibrant.reading import read_weights

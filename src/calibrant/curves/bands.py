@@ -21,8 +21,7 @@ from calibrant.binning import Bins
 from calibrant.curves.evidence import ClusterSums, Evidence
 from calibrant.curves.windows import Spans
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals.cells import Cells
-from calibrant.inference.intervals.clusters import Clusters
+from calibrant.inference.noise import Cells, Clusters
 from calibrant.measures.binned_error import BinCells
 from calibrant.numerics.probability import (
     max_proportion,

@@ -16,8 +16,7 @@ import numpy as np
 
 from calibrant.arrays import FloatArray
 from calibrant.curves.windows import Windows
-from calibrant.inference.intervals.cells import Cells
-from calibrant.inference.intervals.clusters import Clusters
+from calibrant.inference.noise import Cells, Clusters
 from calibrant.problem import CellOf, Problem
 
 

@@ -13,7 +13,7 @@ from calibrant.curves.bands import Band, Limits
 from calibrant.curves.evidence import Evidence
 from calibrant.curves.windows import KernelWindows
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals.cells import Cells
+from calibrant.inference.noise import Cells
 from calibrant.numerics.probability import rice_tail
 from calibrant.numerics.smoothing import Axis, Kernel
 from calibrant.problem import Index, Problem

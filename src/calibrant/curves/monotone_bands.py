@@ -25,8 +25,7 @@ from calibrant.binning import Bins
 from calibrant.curves.bands import Band, Limits
 from calibrant.curves.evidence import Evidence
 from calibrant.curves.windows import Spans
-from calibrant.inference.intervals.cells import Cells
-from calibrant.inference.intervals.clusters import Clusters
+from calibrant.inference.noise import Cells, Clusters
 from calibrant.numerics.probability import (
     pointwise_tail,
     proportion_lower,

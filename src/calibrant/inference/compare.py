@@ -16,9 +16,8 @@ from calibrant.inference.compare_input import Inputs, check_rows, read_models
 from calibrant.inference.compare_result import ComparedModel, Comparison, PairedDifference
 from calibrant.inference.estimate import estimated
 from calibrant.inference.estimate_result import Estimate
-from calibrant.inference.intervals.clusters import Clusters, read_codes
-from calibrant.inference.intervals.measured import Question, check_has_interval
-from calibrant.inference.intervals.views import View
+from calibrant.inference.intervals import Question, View, check_has_interval
+from calibrant.inference.noise import Clusters, read_codes
 from calibrant.inference.paired import Difference, difference, drawn_together
 from calibrant.inference.paired_scores import MeanLoss, read_losses
 from calibrant.measures.registry import MeasureInfo, RowLosses, comparable, find_measure

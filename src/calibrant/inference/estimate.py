@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 from calibrant import checks
 from calibrant.inference.estimate_result import Estimate
-from calibrant.inference.intervals.clusters import Clusters
-from calibrant.inference.intervals.measured import Question, check_has_interval
+from calibrant.inference.intervals import Question, check_has_interval
+from calibrant.inference.noise import Clusters
 from calibrant.measures.registry import Measure, find_measure, with_interval
 from calibrant.multiclass import one_problem
 from calibrant.problem import Problem

@@ -1,6 +1,6 @@
 """Differences between the errors of two models on the same rows.
 
-As in :mod:`calibrant.inference.intervals.uniform`, an error is a norm N of an image h = h0 + e, the
+As in :mod:`calibrant.inference.intervals`, an error is a norm N of an image h = h0 + e, the
 population's image and noise. Rows make the noise of both models together: it is drawn by
 multipliers, z_i of variance 1 for each row (or cluster) i, the same for all models, times what the
 row adds to their images. Seen is D = N(h_a) - N(h_b), wanted delta = N(h_a0) - N(h_b0), and
@@ -52,8 +52,7 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrant.arrays import FloatArray
-from calibrant.inference.intervals.uniform import KAPPA
-from calibrant.inference.intervals.views import View
+from calibrant.inference.intervals import KAPPA, View
 from calibrant.measures.image_norms import shifted_norms
 from calibrant.numerics.probability import rank_p_value, weibull_quantile
 from calibrant.numerics.roots import monotone_root

@@ -1,7 +1,7 @@
 """Intervals for the population value of a calibration error, true at perfect calibration too.
 
 Every error here is a norm N of an image h that is linear in the residual totals of cells:
-h = h0 + e, the population's image and noise whose law can be drawn from. Wanted is
+h = h0 + e, the population's image and noise that can be simulated. Wanted is
 theta = N(h0), and T = N(h0 + e) is seen. Noise adds to a norm: as much as N(e) where h0 = 0,
 nothing where h0 stands clear of it. A bootstrap around h, which lies further from 0 than h0 does,
 cannot see this. Three questions, each asked of the population that answers it least favourably,
@@ -36,33 +36,42 @@ Cost: one pass over the rows, then n_resamples times the number of cells, whatev
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 from scipy.special import ndtri
 
+from calibrant import checks
 from calibrant.arrays import FloatArray
-from calibrant.inference.intervals.views import View
+from calibrant.errors import CalibrantError
+from calibrant.inference.noise import Cells, Clusters
 from calibrant.measures.image_norms import shifted_norms
+from calibrant.measures.linear_image import LinearImage
+from calibrant.measures.registry import Measure
 from calibrant.numerics.probability import weibull_quantile
 from calibrant.numerics.roots import monotone_root
+from calibrant.problem import Problem
 from calibrant.randomness import Generator
 
 # Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
 # a population off by 0.2 in a tenth of the scores has 94% of low ends right at 1, 95.5% at 1.25,
 # 96.5% at 2, of 97.5%.
 KAPPA = 1.25
-# With fewer events the noise of a sample is too unlike that of the next to count on.
+# With fewer events the noise estimated from one sample differs too much from that of the next.
 _FEW_EVENTS = 15.0
-# An error so many times the greatest of few draws under perfect calibration refutes it. As many
-# draws as this over a tail a: an error that all draws would not refute exceeds the greatest of m
-# with probability a exp(-k) / k at most, k = m a, whatever the law; here 3% of a.
+# An error so many times the maximum of few resamples under perfect calibration refutes it. Of m
+# resamples, k = m a for a tail a, an error that all resamples would not refute exceeds the maximum
+# with probability a exp(-k) / k at most, whatever the distribution; here 3% of a.
 _FAR, _DRAWS_PER_TAIL = 2.0, 2.5
 # Norms of one outcome or another may be equal, but for rounding.
 _TIE = 1e-9
 # Ends are found to this fraction of the standard deviation of the mean residual, or of smECE.
 _PRECISION = 1e-6
+# Numbers in all resamples together. Where cells are so many that there would be more, an error is
+# the sum of so many nearly independent parts that fewer resamples, but at least 300, show its
+# quantiles as well. High levels need more of them, as far as 64 MB hold them.
+_NUMBERS, _MOST_NUMBERS, _FEWEST_DRAWS = 1 << 19, 1 << 23, 300
 
 
 @dataclass(frozen=True)
@@ -80,6 +89,95 @@ class Interval:
     low: float
     high: float
     centre: float
+
+
+@dataclass(frozen=True, eq=False)
+class View:
+    """A measure of a sample, as a norm of an image of its cells' residual totals.
+
+    Attributes
+    ----------
+    value
+        The measure, computed exactly: cells serve for the noise alone.
+    cells
+        The sample.
+    image
+        The linear function of their residual totals, and its norm.
+    """
+
+    value: float
+    cells: Cells
+    image: LinearImage
+
+    @classmethod
+    def of(
+        cls, measure: Measure, problem: Problem, value: float, clusters: Clusters | None = None
+    ) -> View:
+        """Return a measure, whose value is known, of a problem."""
+        image = measure.image(problem, value)
+        cells = Cells.gather(problem, image.cell_of, image.n_cells, clusters)
+        if image.of_filled is None:
+            return cls(value, cells, image)
+        (filled,) = np.nonzero(cells.weight)
+        return cls(value, cells.some(filled), image.of_filled(filled))
+
+    def at_scale(self, scale: float) -> View:
+        """Return the norm at another scale, for a measure that is a scale."""
+        assert self.image.at_scale is not None
+        return replace(self, image=self.image.at_scale(scale))
+
+    def of_noise(self, totals: FloatArray) -> FloatArray:
+        """Return the image of noise added to residual totals."""
+        return self.image.of_totals(totals, self.cells.weight)
+
+    @cached_property
+    def offset(self) -> FloatArray | float:
+        """The image of the population if it is perfectly calibrated."""
+        offset_of = self.image.offset_of
+        return 0.0 if offset_of is None else offset_of(self.cells.weight)
+
+    @cached_property
+    def observed(self) -> FloatArray:
+        """The image of the sample."""
+        return self.of_noise(self.cells.residual) + self.offset
+
+    @cached_property
+    def observed_norm(self) -> float:
+        """The norm of the observed image."""
+        return float(self.image.norm.of(self.observed))
+
+    @property
+    def size(self) -> int:
+        """How many numbers there are in a resample, or in its image."""
+        return max(len(self.cells.weight), len(self.observed))
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """The interval asked for: confidence level, number of resamples, clusters."""
+
+    level: float
+    n_resamples: int
+    rng: Generator
+    clusters: Clusters | None = None
+
+    def interval(self, measure: Measure, problem: Problem, value: float) -> Interval:
+        """Return the interval for a measure whose value is known."""
+        view = View.of(measure, problem, value, self.clusters)
+        of_view = norm_interval if view.image.at_scale is None else fixed_point_interval
+        return of_view(view, self.level, self._draws(view), self.rng)
+
+    def _draws(self, view: View) -> int:
+        """Return how many draws to make: no fewer than the quantiles of the level need."""
+        usual, most = (numbers // view.size for numbers in (_NUMBERS, _MOST_NUMBERS))
+        needed = min(checks.min_resamples(self.level), most)
+        return max(min(self.n_resamples, max(usual, _FEWEST_DRAWS)), needed)
+
+
+def check_has_interval(name: str, measure: Measure) -> None:
+    """Refuse a measure that is not a norm of residuals summed over scores known beforehand."""
+    if measure.no_interval:
+        raise CalibrantError(f"estimate has no interval for {name} {measure.no_interval}")
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,1 +1,0 @@
-"""Intervals for calibration errors: cells and their noise, norms, and what to conclude."""
