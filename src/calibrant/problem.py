@@ -161,7 +161,7 @@ class Problem(ABC):
     def scores(self) -> FloatArray:
         """Sorted scores that show where the rows lie: all of them, or tens of thousands.
 
-        The smallest and the largest are among them, and so are those strictly between 0 and 1.
+        The smallest and the largest of all are among them, and of those strictly between 0 and 1.
         """
         return self.rows.scores
 
