@@ -2,13 +2,13 @@
 
 from importlib.util import find_spec
 
-# Rooms around a library cannot be imported without it.
+# Modules that wrap a library cannot be imported without it.
 _NEEDS = {
-    "src/calibrant/compiled/kernels.py": "numba",
-    "src/calibrant/integrations/torch/*": "torchmetrics",
-    "src/calibrant/integrations/sklearn/*": "sklearn",
+    "src/calibrant/numerics/compiled.py": "numba",
+    "src/calibrant/integrations/torch.py": "torchmetrics",
+    "src/calibrant/integrations/sklearn.py": "sklearn",
     "src/calibrant/recalibration/*": "sklearn",
     "src/calibrant/cli/*": "typer",
-    "src/calibrant/report/*": "jinja2",
+    "src/calibrant/reporting/*": "jinja2",
 }
-collect_ignore_glob = [room for room, library in _NEEDS.items() if not find_spec(library)]
+collect_ignore_glob = [module for module, library in _NEEDS.items() if not find_spec(library)]

@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.contest import Referee
 from benchmarks.memory import peak
 from benchmarks.results import OURS, Contest
-from calibrant.sources.sketching import sketch
+from calibrant.io.sketching import sketch
 
 SUMS = "DuckDB's count and sums"
 _CHUNK = 10**6

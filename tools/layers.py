@@ -1,8 +1,10 @@
-"""Check that no room of the package imports a room beside or above it.
+"""Check that every import inside the package points to a lower layer.
 
 Usage: python tools/layers.py [pyproject.toml] [--picture]
 
-The rooms and their floors stand in pyproject.toml under [tool.layers], lowest floor first. Every
+The layers stand in pyproject.toml under [tool.layers], lowest first. A layer lists top-level
+modules and packages. Each may import from the layers below; packages of one layer do not import
+each other, plain modules such as ``__main__`` may import what is beside them. Every
 import counts, at the top of a file, inside a function or under TYPE_CHECKING. A line may say
 ``# layers: REASON`` to be left out.
 """
@@ -18,37 +20,36 @@ FACADE = "__init__"
 
 
 @dataclass(frozen=True)
-class House:
-    """A package, where it lives, and its rooms from the lowest floor to the highest."""
+class Layers:
+    """A package, where its source is, and its layers, lowest first."""
 
-    package: str
+    name: str
     root: Path
-    floors: list[list[str]]
+    layers: list[list[str]]
 
     @classmethod
-    def read(cls, pyproject: Path) -> "House":
-        """Read the floors that a pyproject.toml declares."""
+    def read(cls, pyproject: Path) -> "Layers":
+        """Read the layers that a pyproject.toml declares."""
         table = tomllib.loads(pyproject.read_text())["tool"]["layers"]
-        package = table["package"]
-        return cls(package, pyproject.parent / "src" / package, table["floors"])
+        name = table["package"]
+        return cls(name, pyproject.parent / "src" / name, table["layers"])
 
-    def floor_of(self, room: str) -> int | None:
-        """Return the floor of a room, or None when nobody declared it."""
-        return next((i for i, rooms in enumerate(self.floors) if room in rooms), None)
+    def level(self, part: str) -> int | None:
+        """Return the index of the layer of a module or package, or None if it is in none."""
+        return next((i for i, parts in enumerate(self.layers) if part in parts), None)
 
-    def room_of(self, module: str) -> str:
-        """Return the room of a dotted name: its first part below the package that is a module."""
-        first = module.split(".")[1:2]
+    def part_of(self, dotted: str) -> str:
+        """Return the top-level module or package that a dotted name belongs to."""
+        first = dotted.split(".")[1:2]
         return first[0] if first and self.has(first[0]) else FACADE
 
-    def has(self, room: str) -> bool:
-        """Tell whether a room has been built: rooms may be declared before they are."""
-        return (self.root / room).is_dir() or (self.root / f"{room}.py").exists()
+    def has(self, part: str) -> bool:
+        """Tell whether the package has such a top-level module or package."""
+        return (self.root / part).is_dir() or (self.root / f"{part}.py").exists()
 
     def picture(self) -> str:
-        """Draw the floors with the rooms that are there, highest first."""
-        built = [[room for room in rooms if self.has(room)] for rooms in self.floors]
-        rows = ["   ".join(rooms) for rooms in reversed(built) if rooms]
+        """Draw the layers, highest first."""
+        rows = ["   ".join(parts) for parts in reversed(self.layers)]
         width = max(map(len, rows)) + 2
         line = f"+{'-' * width}+"
         return "\n".join([line, *(f"| {row:<{width - 2}} |\n{line}" for row in rows)])
@@ -66,36 +67,39 @@ def imports(source: str, package_of_file: str) -> Iterator[tuple[int, str]]:
             yield from ((node.lineno, f"{base}.{alias.name}") for alias in node.names)
 
 
-def violations(house: House) -> Iterator[str]:
-    """Yield one sentence for each undeclared room and each import that does not point down."""
-    for path in sorted(house.root.rglob("*.py")):
-        inside = path.relative_to(house.root)
-        room = inside.parts[0].removesuffix(".py")
-        floor = house.floor_of(room)
-        if floor is None:
-            yield f"{inside}: the room {room!r} is on no floor of [tool.layers]"
+def violations(package: Layers) -> Iterator[str]:
+    """Yield one sentence for each part in no layer and each import that does not point down."""
+    for path in sorted(package.root.rglob("*.py")):
+        inside = path.relative_to(package.root)
+        part = inside.parts[0].removesuffix(".py")
+        level = package.level(part)
+        if level is None:
+            yield f"{inside}: {part!r} is in no layer of [tool.layers]"
             continue
         source = path.read_text()
         lines = source.splitlines()
-        package_of_file = ".".join([house.package, *inside.parts[:-1]])
+        package_of_file = ".".join([package.name, *inside.parts[:-1]])
         for number, name in imports(source, package_of_file):
-            if name.split(".")[0] != house.package or "# layers: " in lines[number - 1]:
+            if name.split(".")[0] != package.name or "# layers: " in lines[number - 1]:
                 continue
-            other = house.room_of(name)
-            other_floor = house.floor_of(other)
-            if other != room and other_floor is not None and other_floor >= floor:
-                where = "beside" if other_floor == floor else "above"
-                yield f"{inside}:{number}: {room!r} imports {other!r}, a room {where} it"
+            other = package.part_of(name)
+            other_level = package.level(other)
+            if other == part or other_level is None or other_level < level:
+                continue
+            if other_level > level:
+                yield f"{inside}:{number}: {part!r} imports {other!r}, above it"
+            elif len(inside.parts) > 1:
+                yield f"{inside}:{number}: {part!r} imports {other!r}, beside it"
 
 
 def main(arguments: list[str]) -> int:
     paths = [argument for argument in arguments if not argument.startswith("-")]
-    house = House.read(Path(paths[0] if paths else "pyproject.toml"))
+    package = Layers.read(Path(paths[0] if paths else "pyproject.toml"))
     if "--picture" in arguments:
-        print(house.picture())
+        print(package.picture())
         return 0
-    found = list(violations(house))
-    print("\n".join(found) or f"{house.package}: every import points down")
+    found = list(violations(package))
+    print("\n".join(found) or f"{package.name}: every import points to a lower layer")
     return 1 if found else 0
 
 

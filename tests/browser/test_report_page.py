@@ -11,12 +11,12 @@ import pytest
 from calibrant import assess
 from calibrant.assessment.groups import by_group
 from calibrant.datasets import load_flares, load_rain
-from calibrant.results.formatting import shortened
+from calibrant.formatting import shortened
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")
 
-from calibrant.report import write_page
+from calibrant.reporting import write_page
 
 HOSTILE = "<script>document.title = 'taken'</script>"
 ODD = '=A1 & "100%" %{x} </script><img src=x onerror="document.title = \'taken\'">'

@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.assessment.groups import by_group
-from calibrant.cli import tables, terminal
+from calibrant.cli import screen, tables
 from tests.cli.conftest import table
 from tests.tolerances import assert_nearly_equal
 
@@ -77,7 +77,7 @@ def test_what_is_not_known_is_null(run, write):
 
 
 def test_bold_on_a_terminal_unless_told_otherwise(run, forecasts, monkeypatch):
-    monkeypatch.setattr(terminal, "is_terminal", lambda stream: stream is sys.stdout)
+    monkeypatch.setattr(screen, "is_terminal", lambda stream: stream is sys.stdout)
     monkeypatch.setenv("TERM", "xterm-256color")
     monkeypatch.delenv("NO_COLOR", raising=False)
     assert "\x1b[36m" in run("assess", forecasts, *NAMED, *QUICK).out.replace("1;36", "36")
@@ -86,7 +86,7 @@ def test_bold_on_a_terminal_unless_told_otherwise(run, forecasts, monkeypatch):
 
 
 def test_terminals_that_know_ascii_alone_see_a_picture_too(run, forecasts, monkeypatch):
-    monkeypatch.setattr(terminal, "is_plain", lambda: True)
+    monkeypatch.setattr(screen, "is_plain", lambda: True)
     out = run("assess", forecasts, *NAMED, *QUICK).out
     assert out.isascii()
     assert "+-----" in out
@@ -97,7 +97,7 @@ def test_terminals_that_know_ascii_alone_see_a_picture_too(run, forecasts, monke
 )
 def test_what_terminals_know(monkeypatch, encoding, plain):
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(io.BytesIO(), encoding))
-    assert terminal.is_plain() == plain
+    assert screen.is_plain() == plain
 
 
 def test_side_by_side_where_there_is_room(run, forecasts, monkeypatch):

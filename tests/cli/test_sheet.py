@@ -4,7 +4,7 @@ import io
 
 import pytest
 
-from calibrant.cli.sheet import Sheet
+from calibrant.cli.screen import Sheet
 
 console = pytest.importorskip("rich.console")
 

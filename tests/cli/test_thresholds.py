@@ -4,7 +4,7 @@ import pytest
 
 import calibrant as cb
 from calibrant.assessment.groups import by_group
-from calibrant.cli.thresholds import (
+from calibrant.cli.measure_commands import (
     GROUPS,
     Threshold,
     group_numbers,

@@ -6,8 +6,8 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from calibrant.sketches.state import Sketch
-from calibrant.sources.sketching import sketch
+from calibrant.data.sketch import Sketch
+from calibrant.io.sketching import sketch
 
 distributed = pytest.importorskip("distributed")
 dd = pytest.importorskip("dask.dataframe")

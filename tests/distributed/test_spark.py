@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import calibrant
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.sketches.state import Sketch
-from calibrant.sources.sketching import sketch
+from calibrant.io.sketching import sketch
 
 pyspark = pytest.importorskip("pyspark")
 pd = pytest.importorskip("pandas")

@@ -51,8 +51,8 @@ def test_the_tables_of_the_first_page_are_bundled():
 
 def test_every_exit_code_is_on_its_page():
     pytest.importorskip("typer")
-    from calibrant.cli import exit_codes
+    from calibrant.cli import messages
 
-    codes = [value for value in vars(exit_codes).values() if isinstance(value, int)]
+    codes = [value for value in vars(messages).values() if isinstance(value, int)]
     page = (ROOT / "docs" / "cli.md").read_text()
     assert [code for code in codes if f"| {code} |" not in page] == []

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.class_table import ClassTable
-from calibrant.measures.canonical import CanonicalError
+from calibrant.data.classes import ClassTable
+from calibrant.measures.density import CanonicalError
 from tests.tolerances import ROUNDING, nearly
 
 BANDWIDTHS = st.sampled_from([1.0, 0.1, 0.01])

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from calibrant.curves.reliability import reliability_curve
+from calibrant.data.rows import Sample
 from calibrant.datasets import SCENARIOS, simulate
-from calibrant.measures.density_error import DensityError
-from calibrant.sample import Sample
+from calibrant.measures.density import DensityError
 
 REPETITIONS = 60
 LEAST = 0.88

@@ -10,12 +10,12 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from calibrant.data.rows import Sample
 from calibrant.inference.compare import compare
 from calibrant.inference.intervals import View
 from calibrant.inference.noise import Clusters
 from calibrant.inference.paired import difference, drawn_together
 from calibrant.measures.registry import measures
-from calibrant.sample import Sample
 
 REPETITIONS = 150
 ROWS = 250

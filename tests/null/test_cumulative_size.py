@@ -8,10 +8,10 @@ them. A rank P-value among 39 simulated walks and the observed one is a test of 
 import numpy as np
 import pytest
 
-from calibrant.inference.null import TIE, CalibratedOutcomes, simulate
-from calibrant.measures.cumulative_differences import Statistic, cumulative_differences
+from calibrant.data.rows import Sample
+from calibrant.inference.null_simulation import TIE, CalibratedOutcomes, simulate
+from calibrant.measures.cumulative import Statistic, cumulative_differences
 from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
-from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 
 LEVEL = 0.05

@@ -8,11 +8,11 @@ others' are not, cells are wide, and outcomes follow p.
 import numpy as np
 import pytest
 
-from calibrant.inference.null import TIE, permuted_within, simulate
-from calibrant.measures.cumulative_differences import Statistic
-from calibrant.measures.group_differences import GroupCells
+from calibrant.data.rows import Sample
+from calibrant.inference.null_simulation import TIE, permuted_within, simulate
+from calibrant.measures.cumulative import Statistic
+from calibrant.measures.subpopulation import GroupCells
 from calibrant.numerics.probability import brownian_range, rank_p_value
-from calibrant.sample import Sample
 
 LEVEL = 0.05
 REPETITIONS = 1000

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.bin_counts import largest_monotone, leave_one_out
-from calibrant.binning import EqualMass, Uniform
-from calibrant.sample import Sample
+from calibrant.data.binning import EqualMass, Uniform, largest_monotone, leave_one_out
+from calibrant.data.rows import Sample
 from tests.twins import binned as twin
 
 EDGES = [0.0, 0.05, 0.3, 0.31, 0.7, 1.0]

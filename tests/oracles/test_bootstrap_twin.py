@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.binning import Bins
+from calibrant.data.binning import Bins
+from calibrant.data.rows import Sample
 from calibrant.inference.intervals import View
 from calibrant.inference.noise import Clusters
 from calibrant.measures.registry import measures
-from calibrant.measures.smooth_error import SmoothError
-from calibrant.sample import Sample
+from calibrant.measures.smooth import SmoothError
 from tests.twins.bootstrap import calibrated_values, cluster_bootstrap
 
 RESAMPLES = 2000

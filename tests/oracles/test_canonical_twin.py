@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from calibrant.class_table import ClassTable
-from calibrant.measures.canonical import CanonicalError
+from calibrant.data.classes import ClassTable
+from calibrant.measures.density import CanonicalError
 from tests.twins import canonical as twin
 
 

@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import sample
-from calibrant.binning import UniformBins
+from calibrant.data import rows
+from calibrant.data.binning import UniformBins
+from calibrant.data.rows import read_sample
 from calibrant.errors import CalibrantError
-from calibrant.measures import smooth_error
-from calibrant.reading import read_sample
-from calibrant.recalibration.folds import with_predictions
+from calibrant.measures import smooth
+from calibrant.recalibration.selection import with_predictions
 from tests.compiled_or_not import N, in_numpy, some_rows
 
 pytest.importorskip("numba")
@@ -69,9 +69,9 @@ def test_swapped_arguments_are_recognised(look):
 
 @pytest.mark.usefixtures("compiled")
 def test_a_bad_score_among_those_seen_first(monkeypatch):
-    monkeypatch.setattr(smooth_error, "_MANY", 1000)
-    monkeypatch.setattr(sample, "_RUN", 64)
-    monkeypatch.setattr(sample, "_FEWEST_RUNS", 4)
+    monkeypatch.setattr(smooth, "_MANY", 1000)
+    monkeypatch.setattr(rows, "_RUN", 64)
+    monkeypatch.setattr(rows, "_FEWEST_RUNS", 4)
     y, p = some_rows("continuous")
     for place in (3, N - 1):
         wrong = p.copy()

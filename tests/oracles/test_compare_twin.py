@@ -8,13 +8,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from calibrant.data.rows import Sample
 from calibrant.inference.compare import compare
 from calibrant.inference.intervals import View
 from calibrant.inference.noise import Clusters
 from calibrant.inference.paired import difference, drawn_together
 from calibrant.measures.registry import measures
 from calibrant.numerics.probability import benjamini_hochberg, holm
-from calibrant.sample import Sample
 from tests.twins import paired as twin
 
 N, DRAWS, LEVEL = 60, 79, 0.9

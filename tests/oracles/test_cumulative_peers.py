@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from calibrant.inference.cumulative import cumulative_test
-from calibrant.inference.goodness import spiegelhalter_test
+from calibrant.inference.cumulative_tests import cumulative_test
+from calibrant.inference.slope_tests import spiegelhalter_test
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from tests.tolerances import ROUNDING, nearly
 

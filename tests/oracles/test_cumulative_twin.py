@@ -5,13 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from calibrant import pooling
-from calibrant.curves.cumulative import cumulative_curve, subpopulation_curve
-from calibrant.inference.cumulative import cumulative_test, subpopulation_test
-from calibrant.measures import cumulative_differences as module
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.cumulative_differences import Statistic, cumulative_differences
-from calibrant.sample import Sample
+from calibrant.data import pooling
+from calibrant.data.rows import Sample
+from calibrant.inference.cumulative_tests import cumulative_test, subpopulation_test
+from calibrant.measures import cumulative as module
+from calibrant.measures.cumulative import (
+    Statistic,
+    cumulative_curve,
+    cumulative_differences,
+    ecce_mad,
+    ecce_r,
+)
+from calibrant.measures.subpopulation import subpopulation_curve
 from tests.tolerances import ROUNDING
 from tests.twins import cumulative as twin
 

@@ -6,16 +6,16 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.data import sketch
 from calibrant.errors import CalibrantError
 from calibrant.numerics import passes
-from calibrant.sketches import deposit
 
 pytest.importorskip("numba")
 
 
 @pytest.fixture
 def always_compiled(monkeypatch):
-    monkeypatch.setattr(deposit, "_LONG", 1)
+    monkeypatch.setattr(sketch, "_LONG", 1)
     monkeypatch.setattr(passes, "MIN_ROWS", 1)
     monkeypatch.setattr(passes, "_MIN_ROWS_PER_THREAD", 100)
 

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.data.rows import Sample
+from calibrant.data.sketch_problem import problem_of
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.numerics import smoothing
-from calibrant.sample import Sample
-from calibrant.sketches.answers import problem_of
 from tests.tolerances import ROUNDING
 
 SHAPES = {

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.binning import Bins, Uniform, UniformBins
-from calibrant.sample import Sample
+from calibrant.data.binning import Bins, Uniform, UniformBins
+from calibrant.data.rows import Sample
 
 SIZES = [1, 2, 3, 10, 15, 16, 49, 100, 240, 2520, 50_400, 1 << 16]
 

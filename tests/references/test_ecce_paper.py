@@ -6,10 +6,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant.curves.cumulative import cumulative_curve
 from calibrant.datasets import load_flares, load_imagenet, load_rain
-from calibrant.inference.cumulative import cumulative_test
-from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant.inference.cumulative_tests import cumulative_test
+from calibrant.measures.cumulative import cumulative_curve, ecce_mad, ecce_r
 from calibrant.numerics.probability import brownian_max, brownian_range
 from studies.staircase import cantor_staircase
 from tests.tolerances import ROUNDING

@@ -6,11 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.numerics import smoothing
-from calibrant.numerics.abs_integral import (
-    abs_integral,
-    abs_integral_even,
-    rough_abs_integral_even,
-)
+from calibrant.numerics.abs_integral import abs_integral, abs_integral_even, rough_abs_integral_even
 from tests.tolerances import ROUNDING
 
 

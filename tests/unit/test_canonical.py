@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 from scipy.stats import dirichlet
 
-from calibrant.class_table import ClassTable
+from calibrant.data.classes import ClassTable
 from calibrant.errors import CalibrantError
-from calibrant.measures import canonical
-from calibrant.measures.canonical import CanonicalError
+from calibrant.measures import density
+from calibrant.measures.density import CanonicalError
 from tests.tolerances import ROUNDING, nearly
 from tests.twins import canonical as twin
 
@@ -80,7 +80,7 @@ def test_chunks_do_not_matter(monkeypatch):
     rng = np.random.default_rng(0)
     table = ClassTable(rng.dirichlet([1, 1, 1], 50), rng.integers(0, 3, 50), rng.random(50) + 0.1)
     whole = CanonicalError()(table)
-    monkeypatch.setattr(canonical, "_CHUNK", 350)
+    monkeypatch.setattr(density, "_CHUNK", 350)
     assert CanonicalError()(table) == pytest.approx(whole, abs=ROUNDING)
-    monkeypatch.setattr(canonical, "_CHUNK", 1)
+    monkeypatch.setattr(density, "_CHUNK", 1)
     assert CanonicalError()(table) == pytest.approx(whole, abs=ROUNDING)

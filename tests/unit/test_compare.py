@@ -7,6 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calibrant.data.sketch import Sketch
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError
 from calibrant.inference.compare import compare
@@ -15,10 +16,8 @@ from calibrant.inference.intervals import View
 from calibrant.inference.noise import Cells
 from calibrant.inference.paired import NoisyError, difference
 from calibrant.measures.binned import ece, mce
-from calibrant.measures.image_norms import L1Norm
-from calibrant.measures.linear_image import LinearImage
+from calibrant.measures.linear_image import L1Norm, LinearImage
 from calibrant.measures.scores import brier_score, log_score
-from calibrant.sketches.state import Sketch
 from tests.tolerances import assert_nearly_equal, nearly
 
 ERRORS = [

@@ -8,6 +8,7 @@ import pytest
 from scipy.stats import norm
 
 from calibrant.curves.reliability import local_calibration_error, reliability_curve
+from calibrant.data.sketch import Sketch
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError
 from calibrant.numerics.probability import (
@@ -19,7 +20,6 @@ from calibrant.numerics.probability import (
     sidak_tail,
     student_tail,
 )
-from calibrant.sketches.state import Sketch
 
 METHODS = ("smooth", "density", "binned", "isotonic")
 BANDS = ("confidence", "consistency")

@@ -6,19 +6,18 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from calibrant.data.rows import Sample
+from calibrant.data.sketch import Sketch
 from calibrant.datasets import simulate
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference import intervals
-from calibrant.inference.estimate import estimate
-from calibrant.inference.estimate_result import Estimate
+from calibrant.inference.estimate import Estimate, estimate
 from calibrant.inference.intervals import View
 from calibrant.measures.binned import ece, mce
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import smooth_ece
-from calibrant.sample import Sample
-from calibrant.sketches.state import Sketch
 from tests.tolerances import assert_nearly_equal, nearly
 
 MEASURES = [

@@ -6,7 +6,7 @@ import pytest
 
 from calibrant import assess, cumulative_test
 from calibrant.datasets import load_flares
-from calibrant.results.formatting import (
+from calibrant.formatting import (
     UNKNOWN,
     count,
     counted,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.reading import read_sample
+from calibrant.data.rows import read_sample
 from tests.tolerances import nearly
 
 Y = np.array([0, 1, 1, 0, 1])

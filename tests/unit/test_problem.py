@@ -6,14 +6,14 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import sample as module
-from calibrant.binning import Bins, UniformBins
-from calibrant.class_table import ClassTable
+from calibrant.data import rows as module
+from calibrant.data import sketch_problem
+from calibrant.data.binning import Bins, UniformBins
+from calibrant.data.classes import ClassTable
+from calibrant.data.problem import logit_range
+from calibrant.data.rows import Sample
+from calibrant.data.sketch_problem import problem_of
 from calibrant.errors import SketchError
-from calibrant.problem import logit_range
-from calibrant.sample import Sample
-from calibrant.sketches import answers
-from calibrant.sketches.answers import problem_of
 from tests.tolerances import ROUNDING
 
 N = 500
@@ -89,7 +89,7 @@ def test_scores_are_sorted(problem):
 @pytest.mark.parametrize("most", [7, 50])
 def test_few_of_many_scores_have_the_extremes(problem, most, monkeypatch):
     monkeypatch.setattr(module, "MOST_SCORES", most)
-    monkeypatch.setattr(answers, "MOST_SCORES", most)
+    monkeypatch.setattr(sketch_problem, "MOST_SCORES", most)
     monkeypatch.setattr(module, "BLOCK_ROWS", 64)
     found, inner = problem.scores, P[(P > 0) & (P < 1)]
     assert most <= len(found) <= most + 4

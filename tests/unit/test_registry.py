@@ -7,8 +7,8 @@ import pytest
 
 import calibrant as cb
 import calibrant.measures
+from calibrant.data.read import one_problem
 from calibrant.measures.registry import assessed, comparable, measures, with_interval
-from calibrant.multiclass import one_problem
 from tests.tolerances import nearly
 
 RNG = np.random.default_rng(2)
@@ -18,9 +18,9 @@ EVERY = pytest.mark.parametrize("info", measures().values(), ids=list(measures()
 NAMED = [info for info in measures().values() if info.make is not None]
 
 NEW = '''
-from calibrant.measures.binned_error import read_binned_error
+from calibrant.measures.binned import read_binned_error
 from calibrant.measures.registry import MeasureInfo
-from calibrant.multiclass import one_problem
+from calibrant.data.read import one_problem
 
 
 def halves_error(y_true, y_prob=None, *, closed="left", sample_weight=None, multiclass=None):
@@ -141,7 +141,7 @@ class TestOneFileIsEnough:
 
     def test_on_the_command_line(self, new):
         pytest.importorskip("typer")
-        from calibrant.cli.thresholds import numbers_of, read_thresholds
+        from calibrant.cli.measure_commands import numbers_of, read_thresholds
 
         (threshold,) = read_thresholds(["halves_error.high > 0.5"], in_groups=False)
         assert not threshold.holds(numbers_of(cb.assess(Y, P, n_resamples=39)))
@@ -159,6 +159,6 @@ class TestOneFileIsEnough:
 
     def test_as_a_scorer(self, new):
         pytest.importorskip("sklearn")
-        from calibrant.integrations.sklearn.scorers import scorers
+        from calibrant.integrations.sklearn import scorers
 
         assert scorers()["neg_halves_error"].measure is new.function

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import multiclass, plot
+from calibrant import plot
 from calibrant.curves.reliability_view import Window, level_runs, view_of_curve, view_of_rows
+from calibrant.data import read
 from calibrant.datasets import load_flares, load_rain
-from calibrant.measures.smooth_error import Residuals
+from calibrant.measures.smooth import Residuals
 from tests.tolerances import nearly
 
 FLARES = load_flares()
@@ -27,18 +28,18 @@ def counted(monkeypatch, where, name):
 
 @pytest.mark.parametrize("method", ["smooth", "binned", "isotonic", "density"])
 def test_rows_are_read_and_the_error_is_solved_for_once(monkeypatch, method):
-    read = counted(monkeypatch, multiclass, "read_table")
+    calls = counted(monkeypatch, read, "read_table")
     solved = counted(monkeypatch, Residuals, "fixed_point")
     plot.reliability(*FLARES, method=method)
-    assert len(read) == 1
+    assert len(calls) == 1
     assert len(solved) == (method == "smooth")
 
 
 def test_a_cumulative_plot_reads_its_rows_once(monkeypatch):
-    read = counted(monkeypatch, multiclass, "read_table")
+    calls = counted(monkeypatch, read, "read_table")
     plot.cumulative(*FLARES)
     plot.bins_sweep(*FLARES, n_bins=[5, 10])
-    assert len(read) == 2
+    assert len(calls) == 2
 
 
 @pytest.mark.parametrize("method", ["smooth", "binned", "isotonic"])

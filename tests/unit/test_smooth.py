@@ -5,10 +5,11 @@ import pytest
 from scipy.integrate import trapezoid
 
 import calibrant as cb
-from calibrant import datasets, sample
-from calibrant.measures import smooth_error
+from calibrant import datasets
+from calibrant.data import rows
+from calibrant.data.rows import Sample
+from calibrant.measures import smooth
 from calibrant.numerics import smoothing
-from calibrant.sample import Sample
 from tests.tolerances import ROUNDING
 from tests.twins import smooth as twin
 
@@ -131,8 +132,8 @@ def test_certain_predictions_on_the_logit_scale_count_their_limits():
 
 
 def test_silverman_with_ties_weights_and_constants():
-    from calibrant.measures.density_error import silverman
-    from calibrant.sample import Sample
+    from calibrant.data.rows import Sample
+    from calibrant.measures.density import silverman
 
     rng = np.random.default_rng(7)
     p = rng.random(1000)
@@ -217,8 +218,8 @@ def test_fixed_points_at_powers_of_two():
 
 
 def test_silverman_counts_rows_not_weight():
-    from calibrant.measures.density_error import silverman
-    from calibrant.sample import Sample
+    from calibrant.data.rows import Sample
+    from calibrant.measures.density import silverman
 
     p = np.random.default_rng(8).random(500)
     single = silverman(Sample(p > 0.5, p))
@@ -290,13 +291,13 @@ def test_very_many_rows_are_seen_in_part_first(monkeypatch):
     rng = np.random.default_rng(11)
     p = rng.random(40_000)
     calibrated, biased = rng.random(len(p)) < p, rng.random(len(p)) < p**2
-    monkeypatch.setattr(sample, "_FEWEST_RUNS", 4)
+    monkeypatch.setattr(rows, "_FEWEST_RUNS", 4)
     # Nothing is wrong but in the rows that are seen first, or nothing in these.
     seen = np.arange(len(p)) % 10_000 < 1 << 9
     first, last = np.where(seen, p**2, p), np.where(seen, p, p**2)
     samples = (calibrated, biased, first, last)
     expected = [cb.smooth_ece(y, p) for y in samples]
-    monkeypatch.setattr(smooth_error, "_MANY", 10_000)
+    monkeypatch.setattr(smooth, "_MANY", 10_000)
     assert Sample(biased, p).part().p.tolist() == p[seen].tolist()
     for y, value in zip(samples, expected, strict=True):
         assert cb.smooth_ece(y, p) == pytest.approx(value, abs=1e-10)

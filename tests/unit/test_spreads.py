@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant.measures import spreads as module
-from calibrant.measures.spreads import spreads
-from calibrant.sample import Sample
+from calibrant.data.rows import Sample
+from calibrant.measures import density as module
+from calibrant.measures.density import spreads
 from tests.tolerances import ROUNDING
 
 RNG = np.random.default_rng(5)

@@ -5,10 +5,11 @@ import math
 import numpy as np
 import pytest
 
+from calibrant.data.rows import Sample
 from calibrant.errors import CalibrantError
-from calibrant.inference import null
-from calibrant.inference.cumulative import cumulative_test, subpopulation_test
-from calibrant.inference.null import (
+from calibrant.inference import null_simulation
+from calibrant.inference.cumulative_tests import cumulative_test, subpopulation_test
+from calibrant.inference.null_simulation import (
     CalibratedOutcomes,
     PermutedCounts,
     PermutedResiduals,
@@ -16,9 +17,8 @@ from calibrant.inference.null import (
     simulate,
 )
 from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.group_differences import GroupCells
+from calibrant.measures.subpopulation import GroupCells
 from calibrant.numerics.probability import brownian_max, brownian_range
-from calibrant.sample import Sample
 from tests.tolerances import assert_nearly_equal, nearly
 
 Y, P = [0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75]
@@ -296,5 +296,5 @@ def test_long_walks_are_cut_into_blocks(weighted, monkeypatch):
         # One walk draws the same numbers in the same order, however it is cut.
         whole = simulate(hypothesis, 1, np.random.default_rng(0))
         with monkeypatch.context() as patched:
-            patched.setattr(null, "_DRAWS", 16)
+            patched.setattr(null_simulation, "_DRAWS", 16)
             np.testing.assert_allclose(simulate(hypothesis, 1, np.random.default_rng(0)), whole)

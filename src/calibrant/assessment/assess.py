@@ -1,55 +1,356 @@
-"""assess: everything about one set of predictions, at once."""
+"""Class-wise rows of an assessment: each class against the rest, without intervals."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from calibrant import checks
+from calibrant._base import Result, frame, write_atomically
 from calibrant._version import __version__
-from calibrant.assessment.classes import ClassRow, class_rows
-from calibrant.assessment.notes import Certain, data_notes, effective_rows
-from calibrant.assessment.result import Assessment, Settings
-from calibrant.assessment.summary import Summary, main_stretch
-from calibrant.assessment.verdict import Findings
-from calibrant.binning import Binning
-from calibrant.class_table import ClassTable
+from calibrant.assessment.verdict import Findings, Interval, Summary, Verdict, main_stretch
 from calibrant.curves.bands import Band
-from calibrant.curves.cumulative import as_curve
-from calibrant.curves.makers import BinnedCurve, SmoothCurve, isotonic_curve
+from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import BinnedCurve, SmoothCurve, isotonic_curve
+from calibrant.curves.reliability_view import ReliabilityView
+from calibrant.data import validation
+from calibrant.data.binning import Binning, UniformBins
+from calibrant.data.classes import ClassTable
+from calibrant.data.problem import Pooled, Problem
+from calibrant.data.read import check_is_one, read_table, reduce_table
+from calibrant.data.rows import Sample
+from calibrant.data.sketch import Sketch
+from calibrant.data.sketch_cells import DEFAULT_CELLS, MOST_CELLS
+from calibrant.data.sketch_problem import problem_of
+from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.cumulative import ExcursionTest
-from calibrant.inference.estimate import estimated
-from calibrant.inference.estimate_result import Estimate
+from calibrant.formatting import counted
+from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
+from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
-from calibrant.inference.null import CalibratedOutcomes
-from calibrant.measures.bin_table import table_of
-from calibrant.measures.binned_error import read_binned_error, read_binning
-from calibrant.measures.cumulative_differences import (
+from calibrant.inference.null_simulation import CalibratedOutcomes
+from calibrant.measures.bin_table import BinTable, table_of
+from calibrant.measures.binned import BinnedError, read_binned_error, read_binning
+from calibrant.measures.cumulative import (
+    CumulativeCurve,
     CumulativeDifferences,
     Statistic,
+    as_curve,
     cumulative_differences,
     excursion_error,
 )
-from calibrant.measures.masses import point_masses
+from calibrant.measures.point_masses import PointMasses, point_masses
 from calibrant.measures.registry import MeasureInfo, assessed
 from calibrant.measures.scores import BrierScore
-from calibrant.multiclass import check_is_one, read_table, reduce_table
-from calibrant.problem import Problem
-from calibrant.randomness import Generator, read_generator
-from calibrant.results.curves import Curve
-from calibrant.results.p_values import TestResult
-from calibrant.sample import Sample
-from calibrant.sketches.answers import problem_of
-from calibrant.sketches.cells import DEFAULT_CELLS, MOST_CELLS
-from calibrant.sketches.state import Sketch
+from calibrant.measures.smooth import SmoothError
 
-__all__ = ["assess"]
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.axes import Axes
+
+__all__ = ["Assessment", "ClassRow", "assess"]
+
+
+@dataclass(frozen=True)
+class ClassRow(Result):
+    """One class against the rest.
+
+    Attributes
+    ----------
+    label
+        The class.
+    prevalence, mean_prediction
+        How often it occurs and how often it is predicted to.
+    smooth_ece, ece
+        Calibration errors of its probability.
+    """
+
+    label: Any
+    prevalence: float
+    mean_prediction: float
+    smooth_ece: float
+    ece: float
+
+
+def class_rows(
+    table: ClassTable, labels: Sequence[Any] | None, binned: BinnedError
+) -> Iterator[ClassRow]:
+    """Yield a row for every class, in the order of the columns."""
+    smooth, everything = SmoothError(), UniformBins.of(1)
+    names = range(table.n_classes) if labels is None else labels
+    for label, problem in zip(names, table.classwise().problems(), strict=True):
+        weight, pred, true = problem.totals(everything, "weight", "pred", "true")[:, 0].tolist()
+        yield ClassRow(label, true / weight, pred / weight, smooth(problem), binned(problem))
+
+
+# Notes on the data: what a reader should know before trusting any number.
+
+# Below these, intervals are wide and asymptotic distributions are far off.
+_FEW_ROWS = 100
+_FEW_EVENTS = 15
+_FEW_SCORES = 20
+
+
+class Certain(NamedTuple):
+    """How many predictions are 0 or 1, and how many of them are contradicted by the outcome."""
+
+    n: int
+    contradicted: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Certain:
+        """Count them; a sketch does not know: its outer cells hold nearly certain ones, too."""
+        n = contradicted = 0
+        if problem.is_exact:
+            for p, y, _ in problem.rows.blocks():
+                (ends,) = np.nonzero((p == 0) | (p == 1))
+                n += len(ends)
+                contradicted += int(np.count_nonzero(y[ends] != p[ends]))
+        return cls(n, contradicted)
+
+
+def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
+    """Yield what is unusual about the rows, or about them pooled in a sketch."""
+    pooled = problem.pooled
+    if problem.n < _FEW_ROWS:
+        yield f"There {'is' if problem.n == 1 else 'are'} only {counted(problem.n, 'row')}."
+    yield from _rarities(pooled)
+    if len(pooled.score) < _FEW_SCORES:
+        yield f"Scores take {counted(len(pooled.score), 'distinct value')}."
+    if certain.n:
+        yield (
+            f"{counted(certain.n, 'prediction')} of exactly 0 or 1, and "
+            f"{certain.contradicted or 'none'} of them contradicted by the outcome."
+        )
+    if not problem.is_exact:
+        yield "Made from a sketch: rows of nearly equal score were pooled."
+    if problem.is_soft:
+        yield "Labels are soft: their noise is known from residuals alone, and there is no test."
+    if problem.is_weighted:
+        worth = effective_rows(problem)
+        yield f"Rows are weighted: they weigh as much as {worth:.0f} of equal weight."
+
+
+def effective_rows(problem: Problem) -> float:
+    """Return how many rows of equal weight these are worth: W^2 / sum w^2."""
+    return problem.weight**2 / float(problem.pooled.weight_squared.sum())
+
+
+def _rarities(pooled: Pooled) -> Iterator[str]:
+    n = float(pooled.rows.sum())
+    ones = n * float(pooled.true.sum() / pooled.weight.sum())
+    for outcome, rows in ((1, ones), (0, n - ones)):
+        if rows <= 0:
+            yield f"Every outcome is {1 - outcome}."
+        elif rows < _FEW_EVENTS and n >= _FEW_ROWS:
+            yield f"Outcome {outcome} is rare: about {counted(round(rows), 'row')} have it."
+
+
+# Assessment: the whole picture of one set of predictions.
+
+
+@dataclass(frozen=True)
+class Settings(Result):
+    """How an assessment was made, so that it can be made again."""
+
+    level: float
+    n_resamples: int
+    seed: int | None
+    n_bins: int
+    problem: str
+    version: str
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Assessment(Result):
+    """The whole picture of one set of predictions.
+
+    Attributes
+    ----------
+    verdict
+        What may be said in plain words; `print` it.
+    n
+        How many rows carry weight.
+    weight
+        Their total weight.
+    prevalence, mean_prediction
+        Weighted means of outcomes and predictions.
+    bias
+        prevalence - mean_prediction, with an interval: negative where predictions are too high.
+    slope
+        How fast outcomes rise with predictions, by least squares: below 1 where they are too
+        extreme; nan where there is only one score.
+    estimates
+        Calibration errors with their intervals.
+    brier_score
+        The mean squared error, which also rewards sharpness.
+    test
+        The cumulative test of calibration; None where noise is unknown (soft labels) or there is
+        none (predictions of 0 and 1 alone).
+    curves
+        Reliability curves, "smooth", "binned", and "isotonic" where rows were given, each with a
+        confidence band for the whole of it; the last is thinned to what can be seen.
+    cumulative
+        The cumulative deviation, thinned to what can be seen.
+    bins
+        Counts and means bin by bin.
+    masses
+        Single scores that many rows have: each, where there are but a few distinct scores; else
+        those that hold a twentieth of the weight, at least 30 rows, and ten times as many as the
+        scores next to them.
+    classes
+        For (n, C) probabilities, each class against the rest.
+    notes
+        What is unusual about the data.
+    settings
+        How all this was made.
+    """
+
+    verdict: Verdict
+    n: int
+    weight: float
+    prevalence: float
+    mean_prediction: float
+    bias: Interval
+    slope: Interval
+    estimates: tuple[Estimate, ...]
+    brier_score: float
+    test: TestResult | None
+    curves: tuple[Curve, ...]
+    cumulative: CumulativeCurve
+    bins: BinTable
+    masses: PointMasses
+    classes: tuple[ClassRow, ...]
+    notes: tuple[str, ...]
+    settings: Settings
+
+    def __getitem__(self, measure: str) -> Estimate:
+        """Return the estimate of a measure by its name."""
+        for one in self.estimates:
+            if one.measure == measure:
+                return one
+        known = ", ".join(one.measure for one in self.estimates)
+        raise CalibrantError(f"there is no estimate of {measure!r} here; there are: {known}")
+
+    def curve(self, method: str) -> Curve:
+        """Return the reliability curve of this method."""
+        for one in self.curves:
+            if one.method == method:
+                return one
+        known = ", ".join(one.method for one in self.curves)
+        raise CalibrantError(f"there is no {method!r} curve here; there are: {known}")
+
+    def reliability_view(self, method: str = "smooth") -> ReliabilityView:
+        """Return what a reliability diagram of one of the curves shows, whatever draws it."""
+        tables = {"bins": self.bins} if method == "binned" else {"outcomes": self.bins}
+        measure = {"smooth": "smooth_ece", "binned": "ece"}.get(method)
+        return ReliabilityView(
+            self.curve(method),
+            masses=self.masses,
+            scores=self.cumulative.score[[0, -1]],
+            n=self.n,
+            is_confidence=self.is_confidence,
+            measured=None if measure is None else self[measure],
+            **tables,
+        )
+
+    @property
+    def is_confidence(self) -> bool:
+        """Whether predictions are the confidence in a predicted class."""
+        return self.settings.problem == "confidence"
+
+    @property
+    def mean_names(self) -> tuple[str, str]:
+        """What `prevalence` and `mean_prediction` are called wherever they are printed."""
+        if self.is_confidence:
+            return "accuracy", "mean confidence"
+        return "prevalence", "mean prediction"
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas table with one row a measure."""
+        names = ("measure", "value", "bias_corrected", "low", "high", "level", "n", "error_bound")
+        return frame({name: [getattr(one, name) for one in self.estimates] for name in names})
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw verdict, reliability diagram, cumulative plot and errors; return the Axes.
+
+        Without `ax` a new figure is made that pyplot does not know of: see :mod:`calibrant.plot`.
+        """
+        from calibrant.plot.panels import assessment  # layers: a result may ask to be shown
+
+        return assessment(self, ax=ax)
+
+    def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
+        from calibrant.plot.style import picture  # layers: a result may ask to be shown
+
+        return picture(self.plot())
+
+    def to_html(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        title: str = "Calibration report",
+        source: Mapping[str, str] | str = "",
+    ) -> str:
+        """Return one self-contained page, and write it to `path` if that is given.
+
+        Parameters
+        ----------
+        path
+            Where to write it.
+        title
+            The heading of the page.
+        source
+            What it is about, for its head: a few words, or several by name, such as
+            ``{"File": "rain.csv", "Predictions": "p"}``.
+
+        Returns
+        -------
+        str
+            The page: verdict, interactive diagrams, tables, and the numbers to download; about
+            2 MB, and no network is needed. For several models see ``calibrant.reporting``.
+        """
+        from calibrant.reporting.page import page  # layers: a result may ask to be shown
+
+        text = page(self, title=title, source=source)
+        if path is not None:
+            write_atomically(path, text.encode())
+        return text
+
+    def _repr_html_(self) -> str:
+        from calibrant.reporting.page import fragment  # layers: a result may ask to be shown
+
+        return fragment(self)
+
+    def __repr__(self) -> str:
+        width = max(len(one.measure) for one in self.estimates)
+        lines = [str(self.verdict), ""]
+        lines.append(f"{'':{width}} {'value':>8} {'low':>8} {'high':>8} {'corrected':>9}")
+        lines += [
+            f"{one.measure:{width}} {one.value:8.4f} {one.low:8.4f} {one.high:8.4f} "
+            f"{one.bias_corrected:9.4f}"
+            for one in self.estimates
+        ]
+        lines += [
+            f"{name:{width}} {one.value:8.4f} {one.low:8.4f} {one.high:8.4f}"
+            for name, one in (("bias", self.bias), ("slope", self.slope))
+            if not math.isnan(one.value)
+        ]
+        lines += ["", f"n = {self.n}, {self._means()}, Brier score {self.brier_score:.4g}"]
+        lines += [f"- {note}" for note in self.notes]
+        return "\n".join(lines)
+
+    def _means(self) -> str:
+        observed, predicted = self.mean_names
+        return f"{observed} {self.prevalence:.4g}, {predicted} {self.mean_prediction:.4g}"
+
+
+# assess: everything about one set of predictions, at once.
 
 _MOST_BINS = 10_000
 # From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
@@ -60,7 +361,7 @@ _BLUR = 0.02
 _ROWS_OF_DEFAULT_CELLS = 3 << 20
 # Up to this many distinct scores the test is simulated: exact, and quick enough, unless a level
 # near 1 asks for more resamples than this before any P-value can be small enough.
-_FEW_SCORES, _MOST_RESAMPLES = 2000, 10_000
+_MAX_SIMULATED_SCORES, _MOST_RESAMPLES = 2000, 10_000
 
 
 def assess(
@@ -128,8 +429,8 @@ def assess(
     >>> found["smooth_ece"].low > 0.02
     True
     """
-    level, n_bins = checks.as_level(level), checks.as_bins(n_bins)
-    n_resamples = checks.as_resamples(n_resamples)
+    level, n_bins = validation.as_level(level), validation.as_bins(n_bins)
+    n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     if n_bins > _MOST_BINS:
         raise CalibrantError(
@@ -251,7 +552,7 @@ class Assessor:
             return None
         least = math.ceil(1 / (1 - self.settings.level))
         problem = self.problem
-        few = len(self.differences.score) <= _FEW_SCORES and least <= _MOST_RESAMPLES
+        few = len(self.differences.score) <= _MAX_SIMULATED_SCORES and least <= _MOST_RESAMPLES
         # A sketch does not know which weights belong to which score.
         known = problem.is_exact or not problem.is_weighted
         n_resamples = max(self.settings.n_resamples, least) if few and known else 0

@@ -1,9 +1,4 @@
-"""The verdict: what may be said of a set of predictions, and no more.
-
-Everything hangs on one test, made once. Only where it finds miscalibration does the verdict go on
-to say where and in which direction, so that calibrated predictions are spoken ill of in any way no
-more often than the test errs: in 5% of cases, at a level of 95%.
-"""
+"""Numbers that come with a range, a place or parts."""
 
 from __future__ import annotations
 
@@ -11,15 +6,164 @@ import math
 from dataclasses import dataclass
 from functools import cached_property
 
-from calibrant.assessment.summary import Summary
-from calibrant.inference.estimate_result import Estimate
+import numpy as np
+
+from calibrant._base import FloatArray, Result
+from calibrant.data.problem import Pooled, Problem
+from calibrant.formatting import plain_p_value
+from calibrant.inference.cumulative_tests import TestResult
+from calibrant.inference.estimate import Estimate
+from calibrant.measures.cumulative import CumulativeDifferences
 from calibrant.numerics.probability import brownian_range
-from calibrant.results.formatting import plain_p_value
-from calibrant.results.p_values import TestResult
-from calibrant.results.result import Result
-from calibrant.results.values import Stretch
 
 __all__ = ["Verdict"]
+
+
+@dataclass(frozen=True, repr=False)
+class Interval(Result):
+    """A number and how far off it may be."""
+
+    value: float
+    low: float
+    high: float
+    level: float
+
+    def excludes(self, other: float) -> bool:
+        """Tell whether a number lies outside; an unknown interval excludes nothing."""
+        return other < self.low or other > self.high
+
+    def __repr__(self) -> str:
+        return (
+            f"{self.value:.4g} ({100 * self.level:g}% interval {self.low:.4g} to {self.high:.4g})"
+        )
+
+
+@dataclass(frozen=True)
+class Stretch(Result):
+    """A stretch of scores and the mean deviation over it.
+
+    Attributes
+    ----------
+    low, high
+        The least and the greatest score in it.
+    share
+        Its share of the weight.
+    gap
+        The mean of y - p over it.
+    """
+
+    low: float
+    high: float
+    share: float
+    gap: float
+
+
+# What the words of an assessment rest on: means, the line through residuals, cumulative sums.
+#
+# All of it comes from rows pooled by score, which rows and sketches both know.
+
+
+@dataclass(frozen=True, eq=False)
+class Summary:
+    """First and second moments of scores and residuals.
+
+    Attributes
+    ----------
+    prevalence, mean_prediction
+        Weighted means of outcomes and predictions.
+    bias
+        prevalence - mean_prediction: negative where predictions are too high on average.
+    slope
+        How fast outcomes rise with predictions, 1 + the slope of residuals on scores by least
+        squares: below 1 where predictions are too extreme. nan where there is one score only.
+    """
+
+    prevalence: float
+    mean_prediction: float
+    bias: Interval
+    slope: Interval
+
+    @classmethod
+    def of(cls, problem: Problem, level: float) -> Summary:
+        """Summarise the rows of a problem."""
+        from scipy.special import ndtri
+
+        z, pooled = float(ndtri((1 + level) / 2)), problem.pooled
+        if problem.is_soft:
+            z *= _soft_share(problem)
+        total = float(pooled.weight.sum())
+        mean = float(pooled.weight @ pooled.score) / total
+        bias = float(pooled.residual.sum()) / total
+        bias_error = residual_noise(pooled, np.ones_like(pooled.score)) / total
+        away = pooled.score - mean
+        spread = float(pooled.weight @ (away * away))
+        with np.errstate(invalid="ignore", divide="ignore"):
+            tilt = np.divide(pooled.residual @ away, spread)
+            tilt_error = np.divide(residual_noise(pooled, away), spread)
+        return cls(
+            prevalence=float(pooled.true.sum()) / total,
+            mean_prediction=mean,
+            bias=_around(bias, z * bias_error, level),
+            slope=_around(1 + float(tilt), z * float(tilt_error), level),
+        )
+
+
+def residual_noise(pooled: Pooled, factor: FloatArray) -> float:
+    """Return the standard deviation of the sum of f w (y - p), f being a factor at each score.
+
+    It is the root of the sum of (f w (y - p))^2, as if outcomes were 0 or 1. Exact for rows that
+    count once; where weights differ at one score, they are taken to be as they are on average for
+    both outcomes. Where few outcomes of one kind were seen residuals may say too little: it is
+    never less than under perfect calibration.
+    """
+    p, true = pooled.score, pooled.true
+    mean_weight = pooled.weight_squared / pooled.weight
+    seen = mean_weight * (true * (1 - p) ** 2 + (pooled.weight - true) * p * p)
+    calibrated = pooled.weight_squared * p * (1 - p)
+    squares = factor * factor
+    return float(np.sqrt(max(seen @ squares, calibrated @ squares)))
+
+
+def _soft_share(problem: Problem) -> float:
+    """Return how much noise soft outcomes have, as a share of what outcomes of 0 and 1 would have.
+
+    Where in the scores they have it is taken to be the same.
+    """
+    pooled = problem.pooled
+    mean_weight = float(pooled.weight_squared.sum()) / problem.weight
+    most = residual_noise(pooled, np.ones_like(pooled.score))
+    return min(math.sqrt(problem.squared_error() * mean_weight) / most, 1.0) if most > 0 else 1.0
+
+
+def main_stretch(differences: CumulativeDifferences) -> Stretch:
+    """Return the scores between the lowest and the highest cumulative difference.
+
+    That is the stretch over which outcomes deviate most in total: its deviation is ECCE-R.
+    """
+    deviation, fraction = differences.deviation, differences.fraction
+    lowest, highest = int(deviation.argmin()), int(deviation.argmax())
+    first, last = sorted((lowest, highest))
+    if first == last:
+        score = float(differences.score[0])
+        return Stretch(score, score, 0.0, 0.0)
+    share = float(fraction[last] - fraction[first])
+    return Stretch(
+        low=float(differences.score[first]),
+        high=float(differences.score[last - 1]),
+        share=share,
+        gap=float(deviation[last] - deviation[first]) / share,
+    )
+
+
+def _around(value: float, reach: float, level: float) -> Interval:
+    return Interval(value, value - reach, value + reach, level)
+
+
+# The verdict: what may be said of a set of predictions, and no more.
+#
+# Everything hangs on one test, made once. Only where it finds miscalibration does the verdict go on
+# to say where and in which direction, so that calibrated predictions are spoken ill of in any way no
+# more often than the test errs: in 5% of cases, at a level of 95%.
 
 # What `smallest_detectable` and `n_needed` speak of is found with a chance of 0.8.
 _POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143

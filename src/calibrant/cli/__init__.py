@@ -1,1 +1,0 @@
-"""The command line: parse, call, print. Nothing is computed here."""

@@ -1,18 +1,4 @@
-"""The front door of the command line: commands, errors as sentences, exit codes.
-
-==== ==========================================================
-code meaning
-==== ==========================================================
-0    done
-1    done, and a threshold given with ``--fail-if`` is exceeded
-2    bad input: a command line, a file, a column, a value
-70   a fault in calibrant itself
-130  interrupted from the keyboard
-141  whoever read the output stopped reading
-==== ==========================================================
-
-Nothing heavy is imported before a command runs: ``calibrant --help`` answers at once.
-"""
+"""``calibrant`` itself: version and help."""
 
 from __future__ import annotations
 
@@ -22,16 +8,70 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import Annotated, Any
 
-from calibrant.cli import exit_codes
-from calibrant.cli.messages import OutputClosedError, discard_output, say, spoken
+import typer
+from typer.core import TyperCommand
+
+from calibrant._version import __version__
+from calibrant.cli import messages
+from calibrant.cli.messages import OutputClosedError, discard_output, say, spoken, write
 from calibrant.errors import CalibrantError
 
-if TYPE_CHECKING:
-    import typer
-
 __all__ = ["main"]
+
+
+def _show_version(asked: bool) -> None:
+    if asked:
+        write(f"calibrant {__version__}\n")
+        raise typer.Exit
+
+
+class Command(TyperCommand):
+    """A command whose help names measures: those of the registry, once the help is asked for."""
+
+    def format_help_text(self, *arguments: Any) -> None:
+        """Write the help."""
+        from calibrant.measures.registry import assessed, comparable
+
+        for chosen in (assessed, comparable):
+            names = ", ".join(info.name for info in chosen())
+            self.help = (self.help or "").replace(f"{{{chosen.__name__}}}", names)
+        super().format_help_text(*arguments)
+
+
+def root(
+    context: typer.Context,
+    version: Annotated[
+        bool,
+        typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version."),
+    ] = False,
+    debug: Annotated[
+        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
+    ] = False,
+) -> None:
+    """Say whether predicted probabilities mean what they say, by how much not, where, how surely.
+
+    Exit codes: 0 done, 1 a threshold of --fail-if is exceeded, 2 bad input.
+    """
+    if context.invoked_subcommand is None:
+        write(f"{context.get_help()}\n")
+
+
+# The front door of the command line: commands, errors as sentences, exit codes.
+#
+# ==== ==========================================================
+# code meaning
+# ==== ==========================================================
+# 0    done
+# 1    done, and a threshold given with ``--fail-if`` is exceeded
+# 2    bad input: a command line, a file, a column, a value
+# 70   a fault in calibrant itself
+# 130  interrupted from the keyboard
+# 141  whoever read the output stopped reading
+# ==== ==========================================================
+#
+# Nothing heavy is imported before a command runs: ``calibrant --help`` answers at once.
 
 _DEBUG = "--debug"
 
@@ -61,8 +101,6 @@ def application() -> typer.Typer:
     """Return the commands, none of which has loaded anything heavy yet."""
     import typer
 
-    from calibrant.cli.root import Command, root
-
     app = typer.Typer(
         # Panels and colours would triple the time that help takes to appear.
         rich_markup_mode=None,
@@ -78,13 +116,10 @@ def application() -> typer.Typer:
 
 
 def _commands() -> tuple[Callable[..., Any], ...]:
-    from calibrant.cli.assess import assess
-    from calibrant.cli.compare import compare
-    from calibrant.cli.demo import demo
-    from calibrant.cli.plot import plot
-    from calibrant.cli.recalibrate import recalibrate
-    from calibrant.cli.report import report
-    from calibrant.cli.sketching import merge, sketch
+    from calibrant.cli.draw_commands import demo, plot, report
+    from calibrant.cli.measure_commands import assess, compare
+    from calibrant.cli.recalibrate_command import recalibrate
+    from calibrant.cli.sketch_commands import merge, sketch
 
     return (assess, report, plot, compare, sketch, merge, recalibrate, demo)
 
@@ -95,11 +130,11 @@ def _run(arguments: list[str]) -> int:
         import typer
     except ModuleNotFoundError as problem:
         say(f"the command line needs {problem.name}: pip install 'calibrant[cli]'")
-        return exit_codes.BAD_INPUT
+        return messages.BAD_INPUT
     command = typer.main.get_command(application())
     with _warnings_as_sentences():
         code = command.main(arguments, prog_name="calibrant", standalone_mode=False)
-    return code if isinstance(code, int) else exit_codes.DONE
+    return code if isinstance(code, int) else messages.DONE
 
 
 @contextmanager
@@ -115,18 +150,18 @@ def _warnings_as_sentences() -> Iterator[None]:
 def _explained(problem: BaseException) -> int:
     """Say what went wrong in one sentence, and return the exit code."""
     if _was_interrupted(problem):
-        return exit_codes.INTERRUPTED
+        return messages.INTERRUPTED
     if isinstance(problem, OutputClosedError | BrokenPipeError):
         discard_output()
-        return exit_codes.OUTPUT_CLOSED
+        return messages.OUTPUT_CLOSED
     sentence = _sentence(problem)
     if sentence is None:
         said = " ".join(str(problem).split())
         kind = type(problem).__name__
         say(f"this is a fault in calibrant, {kind}: {said:.160}; {_DEBUG} shows where")
-        return exit_codes.OWN_FAULT
+        return messages.OWN_FAULT
     say(sentence)
-    return exit_codes.BAD_INPUT
+    return messages.BAD_INPUT
 
 
 def _was_interrupted(problem: BaseException | None) -> bool:

@@ -18,7 +18,7 @@ from calibrant.curves.reliability_view import Window
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from calibrant.assessment.result import Assessment
+    from calibrant.assessment.assess import Assessment
     from calibrant.curves.reliability_view import ReliabilityView
 
 _WIDTH, _HEIGHT = 36, 15

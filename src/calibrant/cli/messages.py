@@ -1,8 +1,4 @@
-"""Messages: results go to standard output, everything else is said on standard error.
-
-Errors of the library name arguments. Whoever gave files and options reads of columns and options
-instead, and of rows counted from 1.
-"""
+"""Exit codes: what a command line tells the one that called it."""
 
 from __future__ import annotations
 
@@ -17,7 +13,20 @@ from typing import TYPE_CHECKING, Any, TextIO
 from calibrant.errors import CalibrantError, Position
 
 if TYPE_CHECKING:
-    from calibrant.sources.columns import Columns
+    from calibrant.io.columns import Columns
+
+DONE = 0
+EXCEEDED = 1
+BAD_INPUT = 2
+# As sysexits.h has it, and as shells do for what a signal ended.
+OWN_FAULT = 70
+INTERRUPTED = 130
+OUTPUT_CLOSED = 141
+
+# Messages: results go to standard output, everything else is said on standard error.
+#
+# Errors of the library name arguments. Whoever gave files and options reads of columns and options
+# instead, and of rows counted from 1.
 
 # What arguments of the library are called here.
 _NAMES = {

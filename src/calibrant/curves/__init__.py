@@ -1,1 +1,0 @@
-"""Curves as data: what to expect at each score, and where the cumulative deviation goes."""

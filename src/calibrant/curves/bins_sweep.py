@@ -8,16 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from calibrant import checks
-from calibrant.arrays import FloatArray, IntArray
+from calibrant._base import FloatArray, IntArray, Result
 from calibrant.curves.reliability_view import ABOUT_ROWS
+from calibrant.data import validation
+from calibrant.data.problem import Problem
+from calibrant.data.read import one_problem
 from calibrant.errors import CalibrantError
-from calibrant.inference.estimate import estimate
-from calibrant.inference.estimate_result import Estimate
+from calibrant.inference.estimate import Estimate, estimate
 from calibrant.measures.registry import measures
-from calibrant.multiclass import one_problem
-from calibrant.problem import Problem
-from calibrant.results.result import Result
 
 __all__ = ["BinsSweep"]
 
@@ -71,8 +69,8 @@ class BinsSweep(Result):
         name
             The name of the model.
         """
-        known = (*ABOUT_ROWS, *checks.keywords(estimate), "bandwidth", "scale", "n_bins")
-        checks.check_options(options, tuple(dict.fromkeys(known)), "bins_sweep")
+        known = (*ABOUT_ROWS, *validation.keywords(estimate), "bandwidth", "scale", "n_bins")
+        validation.check_options(options, tuple(dict.fromkeys(known)), "bins_sweep")
         problem = one_problem(y_true, y_prob, *(options.get(one) for one in ABOUT_ROWS))
         counts = _read_counts(n_bins, problem)
         quantile, logit_smoothed = np.full((2, len(counts)), np.nan)
@@ -107,6 +105,6 @@ def _read_counts(n_bins: Any, problem: Problem) -> IntArray:
         given = [*n_bins] if np.iterable(n_bins) else []
         if not given:
             raise CalibrantError("must hold numbers of bins", argument="n_bins", value=n_bins)
-        return np.unique([checks.as_bins(k) for k in given])
+        return np.unique([validation.as_bins(k) for k in given])
     counts = np.arange(1, _MOST_BINS + 1)
     return counts if problem.is_exact else counts[round(1 / problem.cell_width) % counts == 0]

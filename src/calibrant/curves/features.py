@@ -15,12 +15,13 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calibrant import checks
-from calibrant.arrays import AnyArray, as_array
+from calibrant._base import AnyArray
+from calibrant.data import validation
+from calibrant.data.arrays import as_array
+from calibrant.data.labels import is_missing
+from calibrant.data.problem import Index
+from calibrant.data.validation import one_column
 from calibrant.errors import CalibrantError
-from calibrant.labels import is_missing
-from calibrant.problem import Index
-from calibrant.reading import one_column
 
 Kind = Literal["names", "numbers", "dates"]
 Mask = npt.NDArray[np.bool_]
@@ -153,7 +154,7 @@ def _numbers(values: AnyArray, name: str = "") -> Feature:
     missing = np.isnan(numbers)
     if missing.any():
         numbers = np.where(missing, 0.0, numbers)
-    checks.check_finite(numbers, "feature")
+    validation.check_finite(numbers, "feature")
     return Feature("numbers", numbers, missing, name)
 
 

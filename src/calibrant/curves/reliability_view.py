@@ -15,20 +15,16 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.arrays import FloatArray, IntArray
+from calibrant._base import FloatArray, IntArray
+from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import reliability_curve
-from calibrant.inference.estimate import estimate
-from calibrant.inference.estimate_result import Estimate
-from calibrant.measures.bin_table import bin_table
-from calibrant.measures.masses import are_few, point_masses
-from calibrant.measures.scores import score_decomposition
-from calibrant.measures.smooth_error import curve_bandwidth
-from calibrant.multiclass import one_problem
-from calibrant.problem import Problem
-from calibrant.results.curves import Curve
-from calibrant.results.masses import PointMasses
-from calibrant.results.tables import BinTable
-from calibrant.results.values import ScoreDecomposition
+from calibrant.data.problem import Problem
+from calibrant.data.read import one_problem
+from calibrant.inference.estimate import Estimate, estimate
+from calibrant.measures.bin_table import BinTable, bin_table
+from calibrant.measures.point_masses import PointMasses, are_few, point_masses
+from calibrant.measures.scores import ScoreDecomposition, score_decomposition
+from calibrant.measures.smooth import curve_bandwidth
 
 __all__ = [
     "ABOUT_ROWS",

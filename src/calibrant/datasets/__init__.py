@@ -3,10 +3,14 @@
 Each gives a `Dataset`, which unpacks as ``y_true, y_prob``.
 """
 
-from calibrant.datasets._bundled import load_flares, load_imagenet, load_rain
-from calibrant.datasets._dataset import ConfidenceDataset, Dataset
-from calibrant.datasets._scenarios import SCENARIOS, Scenario
-from calibrant.datasets._simulated import Simulation, simulate
+from calibrant.datasets.bundled import (
+    ConfidenceDataset,
+    Dataset,
+    load_flares,
+    load_imagenet,
+    load_rain,
+)
+from calibrant.datasets.scenarios import SCENARIOS, Scenario, Simulation, simulate
 
 __all__ = [
     "SCENARIOS",

@@ -1,32 +1,279 @@
-"""compare: which of several models is better calibrated on the same rows, and how sure is that."""
+"""What a comparison of models on the same rows says."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import combinations
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from calibrant import checks
-from calibrant.inference.compare_input import Inputs, check_rows, read_models
-from calibrant.inference.compare_result import ComparedModel, Comparison, PairedDifference
-from calibrant.inference.estimate import estimated
-from calibrant.inference.estimate_result import Estimate
+from calibrant._base import Result, frame
+from calibrant.data import validation
+from calibrant.data.arrays import as_array
+from calibrant.data.problem import Problem
+from calibrant.data.read import one_problem
+from calibrant.data.sketch import Sketch
+from calibrant.data.validation import Generator, read_generator
+from calibrant.errors import CalibrantError, shown
+from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question, View, check_has_interval
 from calibrant.inference.noise import Clusters, read_codes
-from calibrant.inference.paired import Difference, difference, drawn_together
-from calibrant.inference.paired_scores import MeanLoss, read_losses
+from calibrant.inference.paired import Difference, MeanLoss, difference, drawn_together, read_losses
 from calibrant.measures.registry import MeasureInfo, RowLosses, comparable, find_measure
-from calibrant.multiclass import one_problem
 from calibrant.numerics.probability import holm
-from calibrant.problem import Problem
-from calibrant.randomness import Generator, read_generator
 
-__all__ = ["compare"]
+if TYPE_CHECKING:
+    import pandas as pd
+
+__all__ = ["ComparedModel", "Comparison", "PairedDifference", "compare"]
+
+
+@dataclass(frozen=True)
+class ComparedModel(Result):
+    """One model among those compared.
+
+    Attributes
+    ----------
+    name
+        Its name.
+    rank
+        1 + the number of models that are better, see `better` of :class:`PairedDifference`.
+    estimate
+        Its measure by itself.
+    """
+
+    name: str
+    rank: int
+    estimate: Estimate
+
+
+@dataclass(frozen=True)
+class PairedDifference(Result):
+    """How much larger the measure of one model is than that of another, on the same rows.
+
+    Attributes
+    ----------
+    a, b
+        The names of the two.
+    difference
+        The value of a minus that of b.
+    bias_corrected
+        The same without the effect of noise, which may differ between the two.
+    low, high
+        The ends of the interval for the population's difference.
+    p_value
+        Chance of a difference as extreme if the population's is 0; never 0.
+    p_adjusted
+        The P-value adjusted for the number of pairs, by Holm's rule.
+    better
+        The one with the smaller measure, where the adjusted P-value is at most 1 - level; None
+        where they are tied.
+    """
+
+    a: str
+    b: str
+    difference: float
+    bias_corrected: float
+    low: float
+    high: float
+    p_value: float
+    p_adjusted: float
+    better: str | None
+
+    def turned(self) -> PairedDifference:
+        """Return the difference the other way round."""
+        return replace(
+            self,
+            a=self.b,
+            b=self.a,
+            difference=-self.difference,
+            bias_corrected=-self.bias_corrected,
+            low=-self.high,
+            high=-self.low,
+        )
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison(Result):
+    """Models compared on the same rows: a ranking, and the differences of all pairs.
+
+    Attributes
+    ----------
+    models
+        The models in order of rank; among equals, of the value without the effect of noise.
+    pairs
+        The differences of all pairs, in the order in which models were given.
+    measure
+        What was measured; less is better.
+    level
+        Of the intervals; models count as different where the adjusted P-value is at most
+        1 - level.
+    n
+        How many rows were measured.
+    """
+
+    models: tuple[ComparedModel, ...]
+    pairs: tuple[PairedDifference, ...]
+    measure: str
+    level: float
+    n: int
+
+    def __getitem__(self, name: str) -> ComparedModel:
+        """Return a model by its name."""
+        for model in self.models:
+            if model.name == name:
+                return model
+        known = ", ".join(repr(model.name) for model in self.models)
+        raise CalibrantError(f"there is no model {name!r} here; there are: {known}")
+
+    def pair(self, a: str, b: str) -> PairedDifference:
+        """Return the difference of two models, whichever way round it was made."""
+        first, second = self[a].name, self[b].name
+        for one in self.pairs:
+            if (one.a, one.b) == (first, second):
+                return one
+            if (one.a, one.b) == (second, first):
+                return one.turned()
+        raise CalibrantError(f"a model is not compared with itself; got {a!r} twice")
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a pandas table with one row a pair."""
+        rows = [one.to_dict() for one in self.pairs]
+        return frame({name: [row[name] for row in rows] for name in rows[0]})
+
+    def __repr__(self) -> str:
+        heading = f"{self.measure} of {len(self.models)} models, n = {self.n}; less is better"
+        note = (
+            f"rank = 1 + number of models better at p_adjusted <= {1 - self.level:.2g} "
+            f"(Holm, {len(self.pairs)} pair{'s' * (len(self.pairs) > 1)})"
+        )
+        return "\n".join([heading, "", *self._model_lines(), "", *self._pair_lines(), "", note])
+
+    def _model_lines(self) -> Iterator[str]:
+        width = max(len("model"), *(len(str(model.name)) for model in self.models))
+        level = f"{100 * self.level:g}%"
+        yield f"rank  {'model':{width}} {'value':>9} {'corrected':>9}  {level:>5} interval"
+        for model in self.models:
+            one = model.estimate
+            yield (
+                f"{model.rank:4}  {model.name!s:{width}} {one.value:9.4f} "
+                f"{one.bias_corrected:9.4f}  {one.low:7.4f} {one.high:7.4f}"
+            )
+
+    def _pair_lines(self) -> Iterator[str]:
+        names = [f"{one.a} - {one.b}" for one in self.pairs]
+        width = max(len("difference"), *map(len, names))
+        level = f"{100 * self.level:g}%"
+        heading = f"{'value':>9}  {level:>6} interval {'p':>8} {'p_adjusted':>10}"
+        yield f"{'difference':{width}} {heading}"
+        for name, one in zip(names, self.pairs, strict=True):
+            yield (
+                f"{name:{width}} {one.difference:+9.4f} {one.low:+8.4f} {one.high:+8.4f} "
+                f"{one.p_value:8.2g} {one.p_adjusted:10.2g}"
+            )
+
+
+# The rows and the predictions of several models, as they come in.
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """Rows and the predictions of all models, as they were given.
+
+    Attributes
+    ----------
+    y_true, sample_weight, multiclass, labels, pos_label
+        As in :func:`calibrant.ece`.
+    models
+        Predictions by the name of their model.
+    clusters
+        One cluster label per row, or None.
+    """
+
+    y_true: Any
+    models: Mapping[str, Any]
+    sample_weight: Any
+    multiclass: Any
+    labels: Sequence[Any] | None
+    pos_label: Any
+    clusters: Any
+
+    def read(self, reader: Callable[..., T]) -> list[T]:
+        """Read each model, telling in errors which one it is."""
+        rest = (self.sample_weight, self.multiclass, self.labels, self.pos_label)
+        read = []
+        for name, y_prob in self.models.items():
+            with _named(name):
+                read.append(reader(self.y_true, y_prob, *rest))
+        return read
+
+
+def read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
+    """Return the predictions of two models or more by name."""
+    given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
+    if any(isinstance(one, Sketch) for one in (y_true, *given)):
+        raise CalibrantError(
+            "compare needs rows: sketches do not know which of their rows belong together"
+        )
+    if not isinstance(y_probs, Mapping) or len(y_probs) < 2:
+        raise CalibrantError(
+            "must hold the predictions of at least two models by name",
+            argument="y_probs",
+            value=len(y_probs) if isinstance(y_probs, Mapping) else type(y_probs),
+            hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}",
+        )
+    models = dict(y_probs)
+    _check_same_classes(models)
+    return models
+
+
+def _check_same_classes(models: Mapping[str, Any]) -> None:
+    """Refuse models of different numbers of classes, whose errors are not of the same events."""
+    n_columns = {}
+    for name, y_prob in models.items():
+        with _named(name):
+            shape = as_array(y_prob, "y_prob").shape
+        n_columns[name] = shape[1] if len(shape) == 2 else 1
+    (first, n_first), *others = n_columns.items()
+    for other, n_other in others:
+        if max(n_first, 2) != max(n_other, 2):
+            raise CalibrantError(
+                "must have the same classes, and so as many columns, for all models",
+                argument="y_probs",
+                value=n_other,
+                found="{n_first} for {first} and {n_other} for {other}",
+                first=shown(first),
+                n_first=n_first,
+                other=shown(other),
+                n_other=n_other,
+            )
+
+
+def check_rows(n: int) -> None:
+    """Refuse a single row, of whose noise nothing is known."""
+    if n < 2:
+        raise CalibrantError("compare needs at least two rows that carry weight; got 1")
+
+
+@contextmanager
+def _named(model: str) -> Iterator[None]:
+    """Say in errors which model's predictions are meant."""
+    try:
+        yield
+    except CalibrantError as problem:
+        if problem.argument == "y_prob":
+            problem.argument, problem.source = "y_probs", f"model {model!r}"
+        raise
+
+
+# compare: which of several models is better calibrated on the same rows, and how sure is that.
 
 
 def compare(
@@ -117,13 +364,13 @@ def compare(
     True
     """
     info = find_measure(measure, comparable())
-    level, is_score = checks.as_level(level), info.kind == "score"
+    level, is_score = validation.as_level(level), info.kind == "score"
     models = read_models(y_true, y_probs)
     n_pairs = math.comb(len(models), 2)
     # Differences of proper scores have a formula; those of errors need P-values small enough.
-    minimum = checks.MIN_RESAMPLES if is_score else checks.min_resamples(level, n_pairs)
+    minimum = validation.MIN_RESAMPLES if is_score else validation.min_resamples(level, n_pairs)
     why = f" for {n_pairs} pair{'s' * (n_pairs > 1)} at level {level:g}"
-    n_resamples = checks.as_resamples(n_resamples, minimum, "" if is_score else why)
+    n_resamples = validation.as_resamples(n_resamples, minimum, "" if is_score else why)
     inputs = Inputs(y_true, models, sample_weight, multiclass, labels, pos_label, clusters)
     asked = Asked(info, options, level, n_resamples, rng)
     compared = (
@@ -177,7 +424,7 @@ def _by_error(asked: Asked, inputs: Inputs) -> Compared:
         estimates.append(estimated(asked.measure.name, error, problem, question))
         views.append(View.of(error, problem, estimates[-1].value, together))
     clustered = inputs.clusters is not None
-    needed = checks.min_resamples(asked.level, math.comb(len(views), 2))
+    needed = validation.min_resamples(asked.level, math.comb(len(views), 2))
     models = drawn_together(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
     differences = [
         Difference(0.0, 0.0, 1.0, 1.0)

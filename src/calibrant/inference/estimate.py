@@ -1,20 +1,66 @@
-"""estimate: a calibration error with an interval that holds at perfect calibration too."""
+"""What an estimate of a calibration error says."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
-from calibrant import checks
-from calibrant.inference.estimate_result import Estimate
+from calibrant._base import Result
+from calibrant.data import validation
+from calibrant.data.problem import Problem
+from calibrant.data.read import one_problem
+from calibrant.data.validation import Generator, read_generator
 from calibrant.inference.intervals import Question, check_has_interval
 from calibrant.inference.noise import Clusters
 from calibrant.measures.registry import Measure, find_measure, with_interval
-from calibrant.multiclass import one_problem
-from calibrant.problem import Problem
-from calibrant.randomness import Generator, read_generator
 
-__all__ = ["estimate"]
+__all__ = ["Estimate", "estimate"]
+
+
+@dataclass(frozen=True, repr=False)
+class Estimate(Result):
+    """A calibration error with an interval for its population value.
+
+    Attributes
+    ----------
+    value
+        The error of the sample. Noise makes it larger, on average, than that of the population.
+    bias_corrected
+        The error without the effect of noise.
+    low, high
+        The ends of the interval. Near perfect calibration `high` may be below `value`.
+    level
+        The chance that the interval was to have of holding the population value.
+    n
+        How many rows were measured.
+    error_bound
+        How far `value` may be from that of the rows themselves: 0 for rows, certified for a
+        sketch. The interval allows for it.
+    measure
+        The name of the measure.
+    method
+        "uniform", or "t" for the mean of a score.
+    """
+
+    value: float
+    bias_corrected: float
+    low: float
+    high: float
+    level: float
+    n: int
+    error_bound: float
+    measure: str
+    method: str
+
+    def __repr__(self) -> str:
+        return (
+            f"Estimate({self.measure} = {self.value:.4g}, {100 * self.level:g}% interval "
+            f"{self.low:.4g} to {self.high:.4g}, n = {self.n}, {self.method})"
+        )
+
+
+# estimate: a calibration error with an interval that holds at perfect calibration too.
 
 
 def estimate(
@@ -116,9 +162,9 @@ def estimate(
     info = find_measure(measure, with_interval())
     error = info.read(options)
     check_has_interval(info.name, error)
-    checks.check_choice(method, "method", ("uniform",))
-    level = checks.as_level(level)
-    n_resamples = checks.as_resamples(n_resamples)
+    validation.check_choice(method, "method", ("uniform",))
+    level = validation.as_level(level)
+    n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     known = Clusters.read(clusters, sample_weight, problem, generator)

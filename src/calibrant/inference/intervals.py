@@ -42,17 +42,16 @@ from functools import cached_property
 import numpy as np
 from scipy.special import ndtri
 
-from calibrant import checks
-from calibrant.arrays import FloatArray
+from calibrant._base import FloatArray
+from calibrant.data import validation
+from calibrant.data.problem import Problem
+from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
 from calibrant.inference.noise import Cells, Clusters
-from calibrant.measures.image_norms import shifted_norms
-from calibrant.measures.linear_image import LinearImage
+from calibrant.measures.linear_image import LinearImage, shifted_norms
 from calibrant.measures.registry import Measure
 from calibrant.numerics.probability import weibull_quantile
 from calibrant.numerics.roots import monotone_root
-from calibrant.problem import Problem
-from calibrant.randomness import Generator
 
 # Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
 # a population off by 0.2 in a tenth of the scores has 94% of low ends right at 1, 95.5% at 1.25,
@@ -170,7 +169,7 @@ class Question:
     def _draws(self, view: View) -> int:
         """Return how many draws to make: no fewer than the quantiles of the level need."""
         usual, most = (numbers // view.size for numbers in (_NUMBERS, _MOST_NUMBERS))
-        needed = min(checks.min_resamples(self.level), most)
+        needed = min(validation.min_resamples(self.level), most)
         return max(min(self.n_resamples, max(usual, _FEWEST_DRAWS)), needed)
 
 

@@ -17,11 +17,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.arrays import FloatArray
+from calibrant._base import FloatArray
+from calibrant.data.labels import read_labels
+from calibrant.data.problem import CellOf, Index, Problem
+from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.problem import CellOf, Index, Problem
-from calibrant.randomness import Generator
-from calibrant.reading import read_labels
 
 # Binomial counts of at least this variance are drawn as normal: no measure looks at single cells,
 # and sums over several are closer to normal still.

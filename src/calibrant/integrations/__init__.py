@@ -1,1 +1,0 @@
-"""Calibration measures in the shape that other libraries expect, one module a library."""

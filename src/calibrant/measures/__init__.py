@@ -1,1 +1,0 @@
-"""Calibration measures, one module a family."""

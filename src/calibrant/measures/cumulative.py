@@ -1,34 +1,245 @@
-"""Cumulative calibration errors: the maximum excursion of cumulative differences from 0.
+"""Cumulative differences of outcomes and predictions, one increment per distinct score.
 
-No bins and no bandwidth: rows are taken in order of score and their residuals summed. See
-:mod:`calibrant.measures.cumulative_differences` for the definitions.
+With C_k = (1/W) sum over rows of score at most s_k of w (y - p), and C_0 = 0:
+
+=========  =======================  ====================================================
+ECCE-MAD   max_k abs(C_k)           the maximum absolute deviation from 0
+ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interval of scores
+sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
+=========  =======================  ====================================================
+
+Tied scores make one increment, so the order of rows does not matter: to the last bit, unless there
+are so many that only those near the extremes are sorted.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from functools import partial
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from calibrant import checks
-from calibrant.arrays import FloatArray
-from calibrant.binning import Bins
-from calibrant.measures.cumulative_differences import (
-    Statistic,
-    cumulative_differences,
-    excursion_error,
-    known_sigma,
-)
-from calibrant.measures.image_norms import MaxNorm, RangeNorm
-from calibrant.measures.linear_image import LinearImage, total
+from calibrant._base import FloatArray, Result
+from calibrant.data import validation
+from calibrant.data.binning import Bins, UniformBins
+from calibrant.data.pooling import joined, rearranged
+from calibrant.data.problem import Pooled, Problem
+from calibrant.data.read import one_problem, reduce_classes
+from calibrant.data.rows import Sample
+from calibrant.errors import CalibrantError
+from calibrant.measures.linear_image import LinearImage, MaxNorm, RangeNorm, total
 from calibrant.measures.registry import Measure, MeasureInfo
-from calibrant.multiclass import reduce_classes
-from calibrant.problem import Problem
 
-__all__ = ["CumulativeError", "ecce_mad", "ecce_r"]
+__all__ = ["CumulativeError", "cumulative_curve", "ecce_mad", "ecce_r"]
+
+# From so many rows on, sorting those near the extremes alone is four times as fast as sorting all
+# (measured at 10^7); the cells in which the others are pooled.
+_MANY, _CELLS = 1 << 17, 1 << 16
+# What rounding may add to the sums of a sketch.
+_ROUNDING = 1e-9
+
+
+class Statistic(Enum):
+    """The maximum excursion, from the highest and lowest values (which include the start, 0)."""
+
+    MAX = "max"
+    RANGE = "range"
+
+    def of(self, high: FloatArray, low: FloatArray) -> FloatArray:
+        """Return the statistic of each pair of extremes."""
+        # Adding 0.0 turns -0.0 into 0.0.
+        return (np.maximum(high, -low) if self is Statistic.MAX else high - low) + 0.0
+
+
+@dataclass(frozen=True, eq=False)
+class CumulativeDifferences:
+    """Differences summed over increasing scores.
+
+    Attributes
+    ----------
+    score
+        The distinct scores, one per increment.
+    weight
+        The weight that each increment represents.
+    increment
+        The sum of differences at each score; cumulative sums are divided by the total weight.
+    sigma
+        Standard deviation of the last cumulative sum under the null hypothesis; nan where unknown.
+    """
+
+    score: FloatArray
+    weight: FloatArray
+    increment: FloatArray
+    sigma: float
+
+    @property
+    def total(self) -> float:
+        """The total weight that cumulative sums are divided by."""
+        return float(self.weight.sum())
+
+    @property
+    def fraction(self) -> FloatArray:
+        """The cumulative fraction of the weight, from 0 to 1."""
+        passed = np.concatenate(([0.0], np.cumsum(self.weight)))
+        return np.asarray(passed / passed[-1])
+
+    @property
+    def deviation(self) -> FloatArray:
+        """The cumulative sums, from the start at 0."""
+        return np.concatenate(([0.0], np.cumsum(self.increment))) / self.total
+
+    def excursion(self, statistic: Statistic) -> float:
+        """Return the maximum excursion."""
+        position = np.cumsum(self.increment)
+        high, low = position.max().clip(min=0), position.min().clip(max=0)
+        return float(statistic.of(high, low) / self.total)
+
+
+def cumulative_differences(
+    problem: Problem, *, only_extremes: bool = False
+) -> CumulativeDifferences:
+    """Return the cumulative sums of w (y - p).
+
+    Where only their extremes and sigma matter, those of many rows have fewer increments.
+    """
+    is_plain = problem.is_exact and not problem.is_weighted and not problem.is_soft
+    if only_extremes and is_plain and problem.n >= _MANY:
+        pooled = _pooled_between_extremes(problem.rows)
+    else:
+        pooled = problem.pooled
+    noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
+    sigma = np.nan if problem.is_soft else float(np.sqrt(noise.sum()) / pooled.weight.sum())
+    return CumulativeDifferences(pooled.score, pooled.weight, pooled.residual, sigma)
+
+
+def excursion_error(problem: Problem) -> float:
+    """Bound how much larger the excursion over the rows of a sketch may be than over its cells.
+
+    Within a cell cumulative sums rise by sum w y (1 - p) in all and fall by sum w (1 - y) p: beyond
+    the values at its two ends they go by the smaller of these.
+    """
+    if problem.is_exact:
+        return 0.0
+    n_cells = round(1 / problem.cell_width)
+    residual = problem.cell_sums(UniformBins.of(n_cells).index, n_cells)[3]
+    return float(np.minimum(residual[1], -residual[0]).max()) / problem.weight + _ROUNDING
+
+
+def _pooled_between_extremes(rows: Sample) -> Pooled:
+    """Return 0/1 outcomes of weight 1 pooled by score near the extremes, by cell elsewhere.
+
+    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Within a cell in
+    which these rise by a in all and fall by b they stay below min(start + a, end + b) and above
+    max(start - b, end - a). Only cells where that is beyond all ends of cells may hold an extreme:
+    a few, whose rows are sorted.
+    """
+    bins = UniformBins.of(_CELLS)
+    count, _, pred, residual, _ = rows.cell_sums(bins.index, _CELLS)
+    is_open = _may_hold_extreme(residual[1], -residual[0])
+    (closed,) = np.nonzero((count.sum(axis=0) > 0) & ~is_open)
+    n, p = count[:, closed].sum(axis=0), pred[:, closed].sum(axis=0)
+    true = count[1, closed]
+    cells = Pooled(np.minimum(p / n, 1.0), n, n, n, true, true - p)
+    near = []
+    for score, y, _ in rows.blocks():
+        (inside,) = np.nonzero(is_open[bins.index(score)])
+        near.append((score[inside], y[inside]))
+    scores, outcomes = (np.concatenate(parts) for parts in zip(*near, strict=True))
+    if not len(scores):
+        return cells
+    single = Sample(outcomes, scores).pooled
+    order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
+    return rearranged(joined((cells, single)), order)
+
+
+def _may_hold_extreme(rise: FloatArray, fall: FloatArray) -> npt.NDArray[np.bool_]:
+    """Tell which cells may hold the highest or the lowest of cumulative sums that start at 0."""
+    end = np.cumsum(rise - fall)
+    start = np.concatenate(([0.0], end[:-1]))
+    above = np.minimum(start + rise, end + fall) > max(float(end.max()), 0.0)
+    below = np.maximum(start - fall, end - rise) < min(float(end.min()), 0.0)
+    return np.asarray(above | below)
+
+
+def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
+    """Return sigma, refusing where there is no noise to compare with."""
+    if np.isnan(differences.sigma):
+        raise CalibrantError(
+            "must be 0 or 1 for {purpose}, as the noise of soft labels is unknown",
+            argument="y_true",
+            found="soft labels",
+            purpose=purpose,
+        )
+    if differences.sigma == 0:
+        raise CalibrantError(
+            "must hold a prediction strictly between 0 and 1 for {purpose}: without any there is "
+            "no noise",
+            argument="y_prob",
+            purpose=purpose,
+        )
+    return differences.sigma
+
+
+# Curves as data: outcomes to expect at each score, and cumulative differences.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class CumulativeCurve(Result):
+    """Cumulative deviation of outcomes over increasing scores; level where all is well.
+
+    The slope between two points is the mean deviation over the scores between them.
+
+    Attributes
+    ----------
+    fraction
+        Share of the weight passed, from 0 to 1.
+    score
+        The score reached; the first, at fraction 0, is the lowest.
+    deviation
+        The sum of w (y - p) so far, over the total weight, from 0.
+    sigma
+        Standard deviation of the last deviation where all is well; nan for soft labels.
+    """
+
+    fraction: FloatArray
+    score: FloatArray
+    deviation: FloatArray
+    sigma: float
+
+    def thinned(self, n_points: int = 2048) -> CumulativeCurve:
+        """Return the curve with about so many points at most, its turns among them.
+
+        Of each run of points the first, the lowest and the highest stay, and the last of all, so
+        that what is drawn looks the same and its range is the same number.
+        """
+        n = len(self.deviation)
+        if n <= n_points:
+            return self
+        run = -(-3 * n // n_points)
+        filled = np.pad(self.deviation, (0, -n % run), mode="edge").reshape(-1, run)
+        first = np.arange(len(filled)) * run
+        turns = (first, first + filled.argmin(axis=1), first + filled.argmax(axis=1), [n - 1])
+        kept = np.unique(np.minimum(np.concatenate(turns), n - 1))
+        return CumulativeCurve(
+            self.fraction[kept], self.score[kept], self.deviation[kept], self.sigma
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"CumulativeCurve({len(self.score) - 1} scores, deviation from "
+            f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}, "
+            f"sigma = {self.sigma:.4g})"
+        )
+
+
+# Cumulative calibration errors: the maximum excursion of cumulative differences from 0.
+#
+# No bins and no bandwidth: rows are taken in order of score and their residuals summed. See
+# :mod:`calibrant.measures.cumulative` for the definitions.
 
 # Cells for the noise of cumulative sums, which exceed those at cell ends by 0.03 sigma on average.
 _MOST_CELLS = 512
@@ -86,7 +297,7 @@ class CumulativeError(Measure):
 
 def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> CumulativeError:
     """Parse the options of a call."""
-    return CumulativeError(statistic, checks.as_flag(normalize, "normalize"))
+    return CumulativeError(statistic, validation.as_flag(normalize, "normalize"))
 
 
 def ecce_mad(
@@ -213,3 +424,62 @@ MEASURES = (
         order=4,
     ),
 )
+
+# Cumulative curves: where along the scores outcomes depart from what is expected of them.
+
+
+def cumulative_curve(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> CumulativeCurve:
+    """Return the cumulative deviation of outcomes from predictions; level is perfect.
+
+    C_k = (1/W) sum of w_i (y_i - p_i) over rows with p_i <= s_k, against the share of the weight
+    of those rows. Between two points of the curve, the slope is the mean of y - p over the scores
+    between them: positive where predictions are too low.
+
+    Parameters
+    ----------
+    y_true, y_prob, sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        "confidence" or a class label; a curve is about one binary problem.
+
+    Returns
+    -------
+    CumulativeCurve
+        One point a distinct score, after the start at 0.
+
+    Notes
+    -----
+    The curve of calibrated predictions is like Brownian motion of standard deviation sigma at its
+    end. Its largest value in size is :func:`calibrant.ecce_mad`, its range
+    :func:`calibrant.ecce_r`. One sort, O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 5.
+
+    Examples
+    --------
+    >>> curve = cumulative_curve([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75])
+    >>> curve.fraction.tolist(), curve.deviation.tolist()
+    ([0.0, 0.25, 0.5, 1.0], [0.0, -0.125, -0.03125, 0.09375])
+    """
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return as_curve(cumulative_differences(problem))
+
+
+def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
+    """Return cumulative differences as a curve."""
+    return CumulativeCurve(
+        fraction=differences.fraction,
+        score=np.concatenate((differences.score[:1], differences.score)),
+        deviation=differences.deviation,
+        sigma=differences.sigma,
+    )

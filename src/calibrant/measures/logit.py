@@ -15,23 +15,28 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant import checks
-from calibrant.arrays import FloatArray, as_array
-from calibrant.binning import UniformBins
+from calibrant._base import FloatArray
+from calibrant.data import validation
+from calibrant.data.arrays import as_array
+from calibrant.data.binning import UniformBins
+from calibrant.data.labels import read_outcomes
+from calibrant.data.problem import Blocks, Index, Line, Problem, Quantity, line_of_rows, logit_range
+from calibrant.data.read import reduce_classes
+from calibrant.data.rows import Sample
+from calibrant.data.validation import read_weights
 from calibrant.errors import CalibrantError
-from calibrant.labels import read_outcomes
-from calibrant.lines import Blocks, Line, Quantity, line_of_rows
-from calibrant.measures.image_norms import L1Norm
-from calibrant.measures.linear_image import LinearImage, cells_for_smoothing, smoothed, total
+from calibrant.measures.linear_image import (
+    L1Norm,
+    LinearImage,
+    cells_for_smoothing,
+    smoothed,
+    total,
+)
 from calibrant.measures.registry import Measure, MeasureInfo
-from calibrant.multiclass import reduce_classes
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.probability import logit
 from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, MAX_SCALES
-from calibrant.problem import Index, Problem, logit_range
-from calibrant.reading import read_weights
-from calibrant.sample import Sample
 
 __all__ = ["logit_smoothed_ece"]
 
@@ -279,18 +284,18 @@ def read_logit_smoothed_error(
     *, sigma: float = 1 / 15, noise: Literal["gaussian", "uniform"] = "gaussian"
 ) -> LogitSmoothedError:
     """Turn the words of a call into an error."""
-    checks.check_choice(noise, "noise", ("gaussian", "uniform"))
-    return LogitSmoothedError(checks.as_bandwidth(sigma, "sigma"), noise)
+    validation.check_choice(noise, "noise", ("gaussian", "uniform"))
+    return LogitSmoothedError(validation.as_bandwidth(sigma, "sigma"), noise)
 
 
 def _read_logits(
     y_true: Any, logits: Any, sample_weight: Any, pos_label: Any
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    u = checks.as_numbers(as_array(logits, "logits"), "logits")
+    u = validation.as_numbers(as_array(logits, "logits"), "logits")
     y = as_array(y_true, "y_true")
-    checks.check_not_empty(y, "y_true")
-    checks.check_logits(u)
-    checks.check_same_length(y, "y_true", u, "logits")
+    validation.check_not_empty(y, "y_true")
+    validation.check_logits(u)
+    validation.check_same_length(y, "y_true", u, "logits")
     y, weight = read_outcomes(y, pos_label), read_weights(sample_weight, len(u))
     sample = Sample(y, u).weighted(weight)
     u, y, w = sample.columns()

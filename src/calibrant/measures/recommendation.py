@@ -18,12 +18,11 @@ from typing import Any, get_type_hints
 
 import numpy as np
 
-from calibrant.arrays import FloatArray
-from calibrant.class_table import ClassTable
+from calibrant._base import FloatArray, Result
+from calibrant.data.classes import ClassTable
+from calibrant.data.read import read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned import ece
-from calibrant.multiclass import read_table, reduce_table
-from calibrant.results.result import Result
 
 __all__ = ["Alternative", "Recommendation", "Similar", "recommend"]
 

@@ -18,13 +18,13 @@ from pkgutil import iter_modules
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 
-from calibrant import checks
-from calibrant.arrays import FloatArray
+from calibrant._base import FloatArray
+from calibrant.data import validation
+from calibrant.data.problem import Problem
+from calibrant.data.read import one_problem
+from calibrant.data.sketch import Sketch
+from calibrant.data.sketch_cells import Scale
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.multiclass import one_problem
-from calibrant.problem import Problem
-from calibrant.sketches.cells import Scale
-from calibrant.sketches.state import Sketch
 
 if TYPE_CHECKING:
     from calibrant.measures.linear_image import LinearImage
@@ -112,7 +112,7 @@ class MeasureInfo:
         if self.make is None:
             return ()
         known = signature(self.make).parameters
-        return tuple(name for name in checks.keywords(self.function) if name in known)
+        return tuple(name for name in validation.keywords(self.function) if name in known)
 
     @property
     def has_interval(self) -> bool:
@@ -125,7 +125,7 @@ class MeasureInfo:
             raise CalibrantError(
                 f"{self.name} is a special case of {self.special_case_of}: name that"
             )
-        checks.check_options(options, self.options, self.name)
+        validation.check_options(options, self.options, self.name)
         return self.make(**options)
 
 

@@ -1,8 +1,4 @@
-"""Proper scores, and what part of them calibration is.
-
-A proper score mixes calibration with sharpness; isotonic regression takes them apart (CORP,
-Dimitriadis, Gneiting and Jordan 2021).
-"""
+"""Numbers that come with a range, a place or parts."""
 
 from __future__ import annotations
 
@@ -12,17 +8,35 @@ from typing import Any, Literal
 
 import numpy as np
 
-from calibrant import checks
-from calibrant.arrays import FloatArray
-from calibrant.class_table import ClassTable
+from calibrant._base import FloatArray, Result
+from calibrant.data import validation
+from calibrant.data.classes import ClassTable
+from calibrant.data.problem import Block, Problem
+from calibrant.data.read import one_problem, read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
-from calibrant.multiclass import one_problem, read_table, reduce_table
 from calibrant.numerics.monotone import isotonic_fit
-from calibrant.problem import Block, Problem
-from calibrant.results.values import ScoreDecomposition
 
 __all__ = ["brier_score", "log_score", "score_decomposition"]
+
+
+@dataclass(frozen=True)
+class ScoreDecomposition(Result):
+    """A mean score split into what calibration costs, what discrimination gains, and the rest.
+
+    score = miscalibration - discrimination + uncertainty, up to rounding.
+    """
+
+    score: float
+    miscalibration: float
+    discrimination: float
+    uncertainty: float
+
+
+# Proper scores, and what part of them calibration is.
+#
+# A proper score mixes calibration with sharpness; isotonic regression takes them apart (CORP,
+# Dimitriadis, Gneiting and Jordan 2021).
 
 # The loss of each row from its prediction and outcome (or its rows of them, one column a class).
 Loss = Callable[[FloatArray, FloatArray], FloatArray]
@@ -185,7 +199,7 @@ def score_decomposition(
     >>> parts.miscalibration, parts.discrimination, parts.uncertainty
     (0.0625, 0.0, 0.25)
     """
-    checks.check_choice(score, "score", ("brier", "log"))
+    validation.check_choice(score, "score", ("brier", "log"))
     loss = _squared_error if score == "brier" else _cross_entropy
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     p, y, w = problem.rows.columns()

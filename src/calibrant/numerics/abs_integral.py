@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.arrays import FloatArray
+from calibrant._base import FloatArray
 
 # Zeros: the six values around each, with the sign that makes f rise through it, and v, nearly.
 _Zeros = tuple[FloatArray, FloatArray]

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant.arrays import FloatArray
+from calibrant._base import FloatArray
 
 # Below this many values, loading the compiled code takes longer than it saves.
 _MIN_COMPILED = 1 << 19

@@ -17,7 +17,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from calibrant.arrays import AnyArray, FloatArray
+from calibrant._base import AnyArray, FloatArray
 
 _Result = TypeVar("_Result")
 

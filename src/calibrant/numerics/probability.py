@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from calibrant.arrays import FloatArray, IntArray
+from calibrant._base import FloatArray, IntArray
 from calibrant.numerics.roots import monotone_root
 
 # At the crossovers the next term of either series is below 1e-17.

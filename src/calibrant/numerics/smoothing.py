@@ -37,7 +37,7 @@ from typing import Protocol
 
 import numpy as np
 
-from calibrant.arrays import FloatArray, IntArray
+from calibrant._base import FloatArray, IntArray
 from calibrant.numerics.abs_integral import abs_integral_even, rough_abs_integral_even
 
 # exp(-x^2 / 2) is below the rounding of a double here.

@@ -8,8 +8,8 @@ from typing import Any
 
 from matplotlib.colors import is_color_like
 
-from calibrant import checks
 from calibrant.curves.reliability_view import ABOUT_ROWS
+from calibrant.data import validation
 from calibrant.errors import CalibrantError
 
 __all__ = ["Model", "read_models"]
@@ -32,8 +32,8 @@ class Model:
 
     def check_options(self, of: str, made_by: Callable[..., Any], *others: str) -> None:
         """Refuse options of a plot that the function that makes its result does not take."""
-        known = (*ABOUT_ROWS, *checks.keywords(made_by), *others)
-        checks.check_options(self.options, tuple(dict.fromkeys(known)), of)
+        known = (*ABOUT_ROWS, *validation.keywords(made_by), *others)
+        validation.check_options(self.options, tuple(dict.fromkeys(known)), of)
 
     def refuse_options(self, what: str) -> None:
         """Refuse options that a result, which is drawn as it is, would ignore."""

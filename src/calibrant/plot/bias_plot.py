@@ -14,10 +14,12 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
 
-from calibrant import checks
-from calibrant.arrays import AnyArray, FloatArray, IntArray
-from calibrant.curves.along import bias_along as table_along
+from calibrant._base import AnyArray, FloatArray, IntArray
+from calibrant.curves.bias import BiasTable
+from calibrant.curves.bias import bias_along as table_along
+from calibrant.data import validation
 from calibrant.errors import CalibrantError
+from calibrant.formatting import count, percent, short_count, shortened
 from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.style import (
     DASHES,
@@ -35,8 +37,6 @@ from calibrant.plot.style import (
     records,
 )
 from calibrant.plot.text import Key, write_above
-from calibrant.results.formatting import count, percent, short_count, shortened
-from calibrant.results.tables import BiasTable
 
 __all__ = ["bias_along"]
 
@@ -111,7 +111,7 @@ def bias_along(
     'observed less predicted'
     """
     models = read_models(y_true, y_prob, options, color)
-    deviation, note = checks.as_flag(deviation, "deviation"), _read_note(note)
+    deviation, note = validation.as_flag(deviation, "deviation"), _read_note(note)
     check_axes(ax)
     items = [_gather(model, feature) for model in models]
     earlier = [] if ax is None else [one.content for one in records(ax, "bias_along")]
@@ -155,7 +155,7 @@ class Drawn:
 
 
 def _read_note(note: Any) -> bool | str:
-    return note if isinstance(note, str) else checks.as_flag(note, "note")
+    return note if isinstance(note, str) else validation.as_flag(note, "note")
 
 
 def _gather(model: Model, feature: Any) -> Item:

@@ -12,12 +12,12 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 
-from calibrant.arrays import FloatArray
-from calibrant.curves.cumulative import cumulative_curve
+from calibrant._base import FloatArray
 from calibrant.curves.reliability_view import ABOUT_ROWS
-from calibrant.inference.cumulative import cumulative_test
+from calibrant.data.read import one_problem
+from calibrant.inference.cumulative_tests import cumulative_test
 from calibrant.inference.estimate import estimate
-from calibrant.multiclass import one_problem
+from calibrant.measures.cumulative import CumulativeCurve, cumulative_curve
 from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.style import (
     DASHES,
@@ -32,7 +32,6 @@ from calibrant.plot.style import (
     records,
 )
 from calibrant.plot.text import Key, Note, headed, read_note, write_inside
-from calibrant.results.curves import CumulativeCurve
 
 __all__ = ["CumulativeDiagram", "cumulative", "draw_cumulative", "gather_cumulative"]
 

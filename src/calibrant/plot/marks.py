@@ -14,9 +14,13 @@ from matplotlib.font_manager import FontProperties
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Bbox, TransformedBbox
 
-from calibrant.arrays import FloatArray
+from calibrant._base import FloatArray
+from calibrant.curves.curve import Curve
 from calibrant.curves.reliability_view import Mask, Window, level_runs
 from calibrant.errors import CalibrantError
+from calibrant.formatting import short_count
+from calibrant.measures.bin_table import BinTable
+from calibrant.measures.point_masses import PointMasses
 from calibrant.plot.style import (
     DASHES,
     LINE_WIDTH,
@@ -27,10 +31,6 @@ from calibrant.plot.style import (
     size_in_points,
 )
 from calibrant.plot.text import row_range, text_width
-from calibrant.results.curves import Curve
-from calibrant.results.formatting import short_count
-from calibrant.results.masses import PointMasses
-from calibrant.results.tables import BinTable
 
 __all__ = [
     "Counts",

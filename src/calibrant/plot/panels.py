@@ -12,13 +12,14 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.font_manager import FontProperties
 
-from calibrant import checks
-from calibrant.arrays import as_array
-from calibrant.assessment.assess import assess
-from calibrant.assessment.result import Assessment
+from calibrant.assessment.assess import Assessment, assess
 from calibrant.curves.reliability_view import Window
+from calibrant.data import validation
+from calibrant.data.arrays import as_array
+from calibrant.data.validation import one_column
 from calibrant.errors import CalibrantError
-from calibrant.inference.estimate_result import Estimate
+from calibrant.formatting import percent, shortened, typeset
+from calibrant.inference.estimate import Estimate
 from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
 from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
@@ -34,8 +35,6 @@ from calibrant.plot.style import (
     size_in_points,
 )
 from calibrant.plot.text import about_band, compact, measure_name
-from calibrant.reading import one_column
-from calibrant.results.formatting import percent, shortened, typeset
 
 __all__ = ["assessment", "small_multiples"]
 
@@ -99,7 +98,7 @@ def small_multiples(
     >>> [ax.get_title() for ax in panels]
     ['DAFFS', 'NOAA', 'SIDC']
     """
-    checks.check_choice(kind, "kind", ("reliability", "cumulative"))
+    validation.check_choice(kind, "kind", ("reliability", "cumulative"))
     if figure is not None and not isinstance(figure, Figure | SubFigure):
         raise CalibrantError("must be a matplotlib Figure", argument="figure", value=figure)
     models = _read_panels(y_true, y_prob, by, options)
@@ -162,9 +161,9 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
     labels = one_column(as_array(by, "by"), "by")
     y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
     for rows, name in ((labels, "by"), (y, "y_true"), (p, "y_prob")):
-        checks.check_not_empty(rows, name)
-    checks.check_same_length(y, "y_true", labels, "by")
-    checks.check_same_length(labels, "by", p, "y_prob")
+        validation.check_not_empty(rows, name)
+    validation.check_same_length(y, "y_true", labels, "by")
+    validation.check_same_length(labels, "by", p, "y_prob")
     try:
         names, code = np.unique(labels, return_inverse=True)
     except TypeError:
@@ -175,7 +174,7 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
     given = {k: options.get(k) for k in ("sample_weight", "clusters")}
     columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
     for column, values in columns.items():
-        checks.check_same_length(labels, "by", values, column)
+        validation.check_same_length(labels, "by", values, column)
 
     def part(rows: Any) -> dict[str, Any]:
         return {**options, **{k: values[rows] for k, values in columns.items()}}
@@ -213,7 +212,7 @@ def _wrapped(name: str, ax: Axes) -> str:
 
 def _columns(n_columns: int | None, n_panels: int) -> int:
     if n_columns is not None:
-        return min(checks.as_count(n_columns, "n_columns"), n_panels)
+        return min(validation.as_count(n_columns, "n_columns"), n_panels)
     return min(int(np.ceil(np.sqrt(n_panels))), _MOST_COLUMNS)
 
 
@@ -247,7 +246,7 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
             raise CalibrantError("an Assessment is drawn as it is: leave out all else")
         found = y_true
     else:
-        checks.check_options(options, checks.keywords(assess), "assessment")
+        validation.check_options(options, validation.keywords(assess), "assessment")
         found = assess(y_true, y_prob, **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()

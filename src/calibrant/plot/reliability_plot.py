@@ -11,7 +11,7 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 
-from calibrant import checks
+from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import reliability_curve
 from calibrant.curves.reliability_view import (
     Recalibrated,
@@ -21,19 +21,13 @@ from calibrant.curves.reliability_view import (
     view_of_rows,
     view_of_table,
 )
+from calibrant.data import validation
 from calibrant.errors import CalibrantError
+from calibrant.measures.bin_table import BinTable
 from calibrant.plot import marks
 from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.marks import Frame
-from calibrant.plot.style import (
-    MARKERS,
-    QUIET,
-    SMALLEST,
-    axes_or_new,
-    colors_of,
-    record,
-    records,
-)
+from calibrant.plot.style import MARKERS, QUIET, SMALLEST, axes_or_new, colors_of, record, records
 from calibrant.plot.text import (
     Corner,
     Key,
@@ -46,8 +40,6 @@ from calibrant.plot.text import (
     write_beside,
     write_inside,
 )
-from calibrant.results.curves import Curve
-from calibrant.results.tables import BinTable
 
 __all__ = ["Diagram", "Layout", "Margin", "draw_diagrams", "gather", "reliability"]
 
@@ -226,9 +218,9 @@ class Layout:
             raise CalibrantError(
                 "must be True, False or 'both'", argument="margin", value=self.margin
             )
-        checks.as_flag(self.deviation, "deviation")
+        validation.as_flag(self.deviation, "deviation")
         if self.limits is not None:
-            low, high = checks.as_pair(self.limits)
+            low, high = validation.as_pair(self.limits)
             if not 0 <= low < high <= 1:
                 raise CalibrantError(
                     "must be two scores 0 <= low < high <= 1", argument="limits", value=self.limits

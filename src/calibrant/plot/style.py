@@ -19,7 +19,7 @@ from matplotlib.backend_bases import RendererBase
 from matplotlib.colors import to_rgb
 from matplotlib.figure import Figure
 
-from calibrant.arrays import FloatArray
+from calibrant._base import FloatArray
 from calibrant.errors import CalibrantError
 
 __all__ = [

@@ -12,11 +12,11 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 
-from calibrant.arrays import FloatArray, IntArray
+from calibrant._base import FloatArray, IntArray
 from calibrant.curves.bins_sweep import BinsSweep
+from calibrant.formatting import percent
 from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.style import QUIET, SMALL, axes_or_new, open_frame, palette
-from calibrant.results.formatting import percent
 
 __all__ = ["bins_sweep"]
 

@@ -19,24 +19,16 @@ from matplotlib.path import Path
 from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox, ScaledTranslation
 
-from calibrant.arrays import IntArray
+from calibrant._base import IntArray
+from calibrant.curves.curve import Curve
 from calibrant.errors import CalibrantError
-from calibrant.inference.estimate_result import Estimate
+from calibrant.formatting import Number, count, decimals, fixed, p_statement, percent, short_count
+from calibrant.inference.cumulative_tests import TestResult
+from calibrant.inference.estimate import Estimate
+from calibrant.measures.point_masses import PointMasses
 from calibrant.measures.registry import measures
+from calibrant.measures.scores import ScoreDecomposition
 from calibrant.plot.style import SMALL, size_in_points
-from calibrant.results.curves import Curve
-from calibrant.results.formatting import (
-    Number,
-    count,
-    decimals,
-    fixed,
-    p_statement,
-    percent,
-    short_count,
-)
-from calibrant.results.masses import PointMasses
-from calibrant.results.p_values import TestResult
-from calibrant.results.values import ScoreDecomposition
 
 __all__ = [
     "ALL_CORNERS",

@@ -8,32 +8,35 @@ what helps on rows that were held out, and `load` reads what they have saved.
 from calibrant.errors import MissingDependencyError
 
 try:
-    from calibrant.recalibration.binned import HistogramCalibrator, ScalingBinningCalibrator
     from calibrant.recalibration.calibrator import Calibrator
-    from calibrant.recalibration.choice import METHODS, recalibrate
-    from calibrant.recalibration.folds import cross_fitted
-    from calibrant.recalibration.kernel import (
-        DensityCalibrator,
-        NoisyCalibrator,
-        SmoothCalibrator,
-    )
     from calibrant.recalibration.load import load
     from calibrant.recalibration.maps import (
         LogisticMap,
+        NoisyMap,
         PiecewiseLinearMap,
         ProbabilityMap,
         StepMap,
     )
-    from calibrant.recalibration.noise import NoisyMap
-    from calibrant.recalibration.parametric import (
+    from calibrant.recalibration.methods import (
         BetaCalibrator,
+        DensityCalibrator,
+        HistogramCalibrator,
         IdentityCalibrator,
         IsotonicCalibrator,
+        NoisyCalibrator,
         PlattCalibrator,
+        ScalingBinningCalibrator,
+        SmoothCalibrator,
+        TemperatureCalibrator,
+        TemperatureMap,
     )
-    from calibrant.recalibration.result import Recalibration
-    from calibrant.recalibration.temperature import TemperatureCalibrator, TemperatureMap
-    from calibrant.recalibration.trial import Candidate
+    from calibrant.recalibration.selection import (
+        METHODS,
+        Candidate,
+        Recalibration,
+        cross_fitted,
+        recalibrate,
+    )
 except ModuleNotFoundError as problem:
     if (problem.name or "").partition(".")[0] != "sklearn":
         raise

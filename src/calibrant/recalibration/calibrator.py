@@ -11,14 +11,14 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
-from calibrant.arrays import FloatArray
-from calibrant.class_table import ClassTable
+from calibrant._base import FloatArray
+from calibrant.data.classes import ClassTable
+from calibrant.data.problem import Problem
+from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.problem import Problem
-from calibrant.randomness import Generator
 from calibrant.recalibration import storage
+from calibrant.recalibration.inputs import read_fit, read_predictions
 from calibrant.recalibration.maps import ProbabilityMap
-from calibrant.recalibration.reading import read_fit, read_predictions
 
 # How one map is used on probabilities.
 Use = Callable[[ProbabilityMap, FloatArray], FloatArray]

@@ -9,23 +9,27 @@ import numpy as np
 
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import storage
-from calibrant.recalibration.binned import HistogramCalibrator, ScalingBinningCalibrator
 from calibrant.recalibration.calibrator import Calibrator
-from calibrant.recalibration.kernel import DensityCalibrator, NoisyCalibrator, SmoothCalibrator
 from calibrant.recalibration.maps import (
     LogisticMap,
+    NoisyMap,
     PiecewiseLinearMap,
     ProbabilityMap,
     StepMap,
 )
-from calibrant.recalibration.noise import NoisyMap
-from calibrant.recalibration.parametric import (
+from calibrant.recalibration.methods import (
     BetaCalibrator,
+    DensityCalibrator,
+    HistogramCalibrator,
     IdentityCalibrator,
     IsotonicCalibrator,
+    NoisyCalibrator,
     PlattCalibrator,
+    ScalingBinningCalibrator,
+    SmoothCalibrator,
+    TemperatureCalibrator,
+    TemperatureMap,
 )
-from calibrant.recalibration.temperature import TemperatureCalibrator, TemperatureMap
 
 __all__ = ["load"]
 

@@ -1,35 +1,70 @@
-"""Maps from probabilities to probabilities, as values.
-
-====================  ==========================================================================
-map                   the function
-====================  ==========================================================================
-PiecewiseLinearMap    straight between knots, level beyond the first and the last
-StepMap               level between cuts
-LogisticMap           sigmoid(a log p - b log(1 - p) + c)
-NoisyMap              noise of a given scale, then a piecewise-linear map
-TemperatureMap        all classes of a row to the power 1/T, normalised
-====================  ==========================================================================
-
-A map that is called trusts its input; `predict` checks it. The last two are in the modules of the
-calibrators that make them.
-"""
+"""SQL expressions: names quoted, numbers exact, and many pieces found by few comparisons."""
 
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
-from calibrant import checks
-from calibrant.arrays import FloatArray, as_array
+from calibrant._base import FloatArray, Result
+from calibrant.data import validation
+from calibrant.data.arrays import as_array
+from calibrant.data.validation import Generator, as_positive
 from calibrant.errors import CalibrantError
-from calibrant.randomness import Generator
-from calibrant.recalibration import sql, storage
-from calibrant.recalibration.reading import read_column
-from calibrant.results.result import Result
+from calibrant.recalibration import storage
+from calibrant.recalibration.inputs import read_column
+
+
+def identifier(name: object) -> str:
+    """Return a column's name as a quoted identifier, whatever characters it has."""
+    if not isinstance(name, str) or not name or "\0" in name:
+        raise CalibrantError("must be the name of a column", argument="column", value=name)
+    return '"' + name.replace('"', '""') + '"'
+
+
+def number(value: float) -> str:
+    """Return a double as a literal that is read back bit for bit.
+
+    An exponent makes it a double rather than a decimal number; a negative one is bracketed.
+    """
+    digits = repr(float(value))
+    literal = digits if "e" in digits else digits + "e0"
+    return f"({literal})" if value < 0 else literal
+
+
+def within_unit(column: str, expression: str) -> str:
+    """Return an expression that is NULL where the column is NULL, nan or not in [0, 1]."""
+    return f"CASE WHEN {column} >= 0 AND {column} <= 1 THEN {expression} END"
+
+
+def by_cuts(column: str, cuts: Sequence[float], pieces: Sequence[str]) -> str:
+    """Return piece k where cuts[k-1] <= column < cuts[k], by halving: log2 comparisons a row."""
+    if len(pieces) == 1:
+        return pieces[0]
+    middle = len(pieces) // 2
+    below = by_cuts(column, cuts[: middle - 1], pieces[:middle])
+    above = by_cuts(column, cuts[middle:], pieces[middle:])
+    return f"CASE WHEN {column} < {number(cuts[middle - 1])} THEN {below} ELSE {above} END"
+
+
+# Maps from probabilities to probabilities, as values.
+#
+# ====================  ==========================================================================
+# map                   the function
+# ====================  ==========================================================================
+# PiecewiseLinearMap    straight between knots, level beyond the first and the last
+# StepMap               level between cuts
+# LogisticMap           sigmoid(a log p - b log(1 - p) + c)
+# NoisyMap              noise of a given scale, then a piecewise-linear map
+# TemperatureMap        all classes of a row to the power 1/T, normalised
+# ====================  ==========================================================================
+#
+# A map that is called trusts its input; `predict` checks it. The last two are in the modules of the
+# calibrators that make them.
 
 
 class ProbabilityMap(Result):
@@ -60,8 +95,8 @@ class ProbabilityMap(Result):
         str
             A CASE expression in standard SQL: NULL where the column is NULL, nan or outside [0, 1].
         """
-        name = sql.identifier(column)
-        return sql.within_unit(name, self._expression(name))
+        name = identifier(column)
+        return within_unit(name, self._expression(name))
 
     def content(self) -> dict[str, Any]:
         """Return what is kept of the map in a file."""
@@ -136,16 +171,16 @@ class PiecewiseLinearMap(ProbabilityMap):
         return np.asarray(self.y[piece] + inside * self._slopes[piece])
 
     def _expression(self, column: str) -> str:
-        pieces = [sql.number(self.y[0])]
+        pieces = [number(self.y[0])]
         for x, y, slope in zip(
             self.x.tolist(), self.y.tolist(), self._slopes.tolist(), strict=True
         ):
-            level = sql.number(y)
-            rise = f" + ({column} - {sql.number(x)}) * {sql.number(slope)}"
+            level = number(y)
+            rise = f" + ({column} - {number(x)}) * {number(slope)}"
             pieces.append(level if slope == 0 else level + rise)
         # Nothing lies below a first knot at 0.
         first = 1 if self.x[0] == 0 else 0
-        return sql.by_cuts(column, self.x[first:].tolist(), pieces[first:])
+        return by_cuts(column, self.x[first:].tolist(), pieces[first:])
 
     def __repr__(self) -> str:
         return f"PiecewiseLinearMap({len(self.x)} knots from {self.x[0]:.4g} to {self.x[-1]:.4g})"
@@ -185,7 +220,7 @@ class StepMap(ProbabilityMap):
         return np.asarray(self.values[np.searchsorted(self.cuts, p, side="right")])
 
     def _expression(self, column: str) -> str:
-        return sql.by_cuts(column, self.cuts.tolist(), [sql.number(v) for v in self.values])
+        return by_cuts(column, self.cuts.tolist(), [number(v) for v in self.values])
 
     def __repr__(self) -> str:
         return f"StepMap({len(self.values)} values)"
@@ -216,7 +251,7 @@ class LogisticMap(ProbabilityMap):
     def __post_init__(self) -> None:
         for name in ("a", "b", "c"):
             given = getattr(self, name)
-            value = checks.as_float(given)
+            value = validation.as_float(given)
             if not np.isfinite(value) or (value < 0 and name != "c"):
                 raise CalibrantError(
                     "must be a finite number" + " of at least 0" * (name != "c"),
@@ -237,11 +272,11 @@ class LogisticMap(ProbabilityMap):
         return np.asarray(expit(low + high + self.c))
 
     def _expression(self, column: str) -> str:
-        terms = [f"{sql.number(self.a)} * LN({column})"] * (self.a > 0)
-        terms += [f"{sql.number(-self.b)} * LN(1 - {column})"] * (self.b > 0)
-        inner = f"1 / (1 + EXP(-({' + '.join([*terms, sql.number(self.c)])})))"
+        terms = [f"{number(self.a)} * LN({column})"] * (self.a > 0)
+        terms += [f"{number(-self.b)} * LN(1 - {column})"] * (self.b > 0)
+        inner = f"1 / (1 + EXP(-({' + '.join([*terms, number(self.c)])})))"
         # Databases refuse the logarithm of 0: both ends are given as they are.
-        low, high = (sql.number(float(v)) for v in self(np.array([0.0, 1.0])))
+        low, high = (number(float(v)) for v in self(np.array([0.0, 1.0])))
         return f"CASE WHEN {column} = 0 THEN {low} WHEN {column} = 1 THEN {high} ELSE {inner} END"
 
 
@@ -260,7 +295,7 @@ def _increasing(values: Any, name: str, least: int = 1) -> FloatArray:
 
 
 def _unit_values(values: Any, name: str, size: int | None = None) -> FloatArray:
-    array = np.array(checks.as_numbers(as_array(values, name), name), dtype=np.float64)
+    array = np.array(validation.as_numbers(as_array(values, name), name), dtype=np.float64)
     if array.ndim != 1:
         raise CalibrantError(
             "must be one row of numbers", argument=name, value=array.shape, found="shape {value}"
@@ -270,3 +305,50 @@ def _unit_values(values: Any, name: str, size: int | None = None) -> FloatArray:
     if not np.all((array >= 0) & (array <= 1)):
         raise CalibrantError("must lie in [0, 1]", argument=name)
     return array
+
+
+# A map that is random: noise, and then the outcome to expect where it led.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class NoisyMap(ProbabilityMap):
+    """Noise of a given scale, reflected into [0, 1], and then a piecewise-linear map.
+
+    Attributes
+    ----------
+    scale
+        The standard deviation of the noise before it is reflected.
+    x, y
+        Knots and values of the map that follows.
+    """
+
+    scale: float
+    x: FloatArray
+    y: FloatArray
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "scale", as_positive(self.scale, "scale"))
+        object.__setattr__(self, "x", self.outcome.x)
+        object.__setattr__(self, "y", self.outcome.y)
+        super().__post_init__()
+
+    @cached_property
+    def outcome(self) -> PiecewiseLinearMap:
+        """The outcome to expect where the noise led."""
+        return PiecewiseLinearMap(self.x, self.y)
+
+    def draw(self, p: FloatArray, rng: Generator) -> FloatArray:
+        """Return the map of probabilities, with noise drawn from a generator."""
+        return self.outcome(reflected(p + self.scale * rng.standard_normal(p.shape)))
+
+    def __call__(self, p: FloatArray) -> FloatArray:
+        """Refuse: there is no map without a generator."""
+        raise CalibrantError("a noisy map needs a generator: use draw")
+
+    def __repr__(self) -> str:
+        return f"NoisyMap(scale={self.scale:.4g}, then {self.outcome!r})"
+
+
+def reflected(t: FloatArray) -> FloatArray:
+    """Fold the line into [0, 1] at every whole number."""
+    return np.asarray(1 - np.abs(1 - np.mod(t, 2)))

@@ -23,8 +23,8 @@ import os
 from pathlib import Path
 from typing import Any
 
+from calibrant._base import write_atomically
 from calibrant.errors import CalibrantError
-from calibrant.files import write_atomically
 
 _FORMAT = "calibrant.recalibration"
 _VERSION = 1

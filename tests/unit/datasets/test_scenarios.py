@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from calibrant.datasets import SCENARIOS, Scenario, simulate
-from calibrant.datasets._scores import BetaScores, LogitNormalScores, RoundedScores
+from calibrant.datasets.scenarios import BetaScores, LogitNormalScores, RoundedScores
 from calibrant.errors import CalibrantError
 from tests.tolerances import ROUNDING
 

@@ -7,13 +7,13 @@ import sys
 import numpy as np
 import pytest
 
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
 from calibrant.measures.binned import ece
 from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.density import density_ece
 from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.smooth import smooth_ece
-from calibrant.sketches.state import Sketch
 
 torch = pytest.importorskip("torch")
 torchmetrics = pytest.importorskip("torchmetrics")
@@ -524,9 +524,7 @@ class TestLife:
 
     def test_a_device_without_float64(self, monkeypatch):
         # The meta device stands in for MPS: whatever is sent there still has to be counted.
-        monkeypatch.setattr(
-            "calibrant.integrations.torch.sketch_metric._WITHOUT_FLOAT64", ("meta",)
-        )
+        monkeypatch.setattr("calibrant.integrations.torch._WITHOUT_FLOAT64", ("meta",))
         metric = SmoothCalibrationError().to("meta")
         assert metric.device.type == "meta"
         assert {state.device.type for state in metric.metric_state.values()} == {"cpu"}

@@ -15,7 +15,7 @@ from calibrant.recalibration import (
     StepMap,
     TemperatureMap,
 )
-from calibrant.recalibration.noise import reflected
+from calibrant.recalibration.maps import reflected
 from tests.tolerances import ROUNDING, nearly
 
 MAPS = {

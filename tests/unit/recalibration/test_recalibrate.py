@@ -8,11 +8,9 @@ pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 import calibrant as cb
 from calibrant import recalibration as rc
 from calibrant.errors import CalibrantError
-from calibrant.recalibration.chance import joint_tails
-from calibrant.recalibration.folds import divided
+from calibrant.recalibration.inputs import read_rows
 from calibrant.recalibration.maps import StepMap
-from calibrant.recalibration.reading import read_rows
-from calibrant.recalibration.trial import losses, outcome_noise
+from calibrant.recalibration.selection import divided, joint_tails, losses, outcome_noise
 from tests.tolerances import assert_nearly_equal, nearly
 
 QUICK = {"n_resamples": 50}

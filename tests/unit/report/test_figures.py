@@ -10,7 +10,7 @@ from matplotlib.collections import PathCollection
 from calibrant import assess
 from calibrant.datasets import load_rain
 from calibrant.plot import reliability
-from calibrant.report.figures import (
+from calibrant.reporting.figures import (
     band,
     cumulative_figure,
     drawn,
@@ -18,8 +18,8 @@ from calibrant.report.figures import (
     reliability_figure,
     sticks,
 )
-from calibrant.report.models import read_models
-from calibrant.report.sections import diagrams
+from calibrant.reporting.models import read_models
+from calibrant.reporting.sections import diagrams
 
 METHODS = ("smooth", "binned", "isotonic")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant.assessment.groups import by_group
-from calibrant.report.sections import group_section
+from calibrant.reporting.sections import group_section
 
 
 def table(n_groups, n=3000):

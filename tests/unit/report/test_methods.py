@@ -6,7 +6,7 @@ import re
 import pytest
 
 from calibrant.datasets import load_rain
-from calibrant.report.sections import method_section
+from calibrant.reporting.sections import method_section
 
 pytest.importorskip("sklearn")
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrantError, assess
-from calibrant.report.models import read_models
+from calibrant.reporting.models import read_models
 
 
 def with_curve(found, *, x, y, **more):

@@ -16,12 +16,12 @@ from matplotlib.collections import LineCollection
 from calibrant import MissingDependencyError, assess, compare, plot
 from calibrant.assessment.groups import by_group
 from calibrant.datasets import load_rain
-from calibrant.report.page import embedded, packed_library
+from calibrant.reporting.page import embedded, packed_library
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")
 
-from calibrant.report import page, write_page
+from calibrant.reporting import page, write_page
 
 HOSTILE = "</script><script>alert('1')</script>&\N{LINE SEPARATOR}"
 

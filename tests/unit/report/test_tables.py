@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from calibrant.report.models import read_models
-from calibrant.report.sections import bin_rows, measure_rows, setting_rows
-from calibrant.results.formatting import UNKNOWN
+from calibrant.formatting import UNKNOWN
+from calibrant.reporting.models import read_models
+from calibrant.reporting.sections import bin_rows, measure_rows, setting_rows
 
 
 def test_measures_of_several_models(found, sketched):

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.data import sketch_format
 from calibrant.errors import SketchError
-from calibrant.sketches import format as sketch_format
 
 
 def some_sketches():

@@ -10,10 +10,10 @@ import narwhals as nw
 import numpy as np
 import pytest
 
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, MissingDependencyError
-from calibrant.sketches.state import Sketch
-from calibrant.sources import files
-from calibrant.sources.sketching import sketch
+from calibrant.io import files
+from calibrant.io.sketching import sketch
 
 duckdb = pytest.importorskip("duckdb")
 

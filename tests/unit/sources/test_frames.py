@@ -8,9 +8,9 @@ import narwhals as nw
 import numpy as np
 import pytest
 
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.sketches.state import Sketch
-from calibrant.sources.sketching import sketch
+from calibrant.io.sketching import sketch
 
 pl = pytest.importorskip("polars")
 

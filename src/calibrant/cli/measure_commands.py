@@ -1,0 +1,364 @@
+"""Thresholds: ``--fail-if "NAME[.low|.high|.value] OP NUMBER"``, with OP one of > >= < <=.
+
+NAME is a calibration error, `bias` or `slope`, which have intervals, or a plain number such as
+`brier_score` or `p_value`. Without a part the value is meant. With groups the condition is about
+each group, and those for which it holds are named.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from calibrant.cli import messages, options
+from calibrant.cli.inputs import Request, Wanted
+from calibrant.cli.messages import say
+from calibrant.errors import CalibrantError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from calibrant.assessment.assess import Assessment
+    from calibrant.assessment.groups import GroupRow
+    from calibrant.cli.tables import Data
+    from calibrant.inference.compare import Comparison
+
+# What can be asked beside the measures of an assessment: names without intervals.
+_PLAIN = ("brier_score", "prevalence", "mean_prediction", "n", "p_value")
+_PARTS = ("value", "low", "high")
+_SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
+_CONDITION = re.compile(r"(?P<name>\w+)(?:\.(?P<part>\w+))?\s*(?P<sign>[<>]=?)\s*(?P<limit>\S+)")
+_EXAMPLE = "write for example 'smooth_ece.high > 0.05'"
+
+Numbers = Mapping[str, float]
+# Names with intervals, and those without.
+Names = tuple[tuple[str, ...], tuple[str, ...]]
+
+GROUPS: Names = (
+    ("smooth_ece",),
+    ("ece", "ecce_r", "prevalence", "mean_prediction", "n", "p_value", "p_adjusted"),
+)
+
+
+def whole() -> Names:
+    """Return what can be asked of an assessment."""
+    from calibrant.measures.registry import assessed
+
+    return (*(info.name for info in assessed()), "bias", "slope"), _PLAIN
+
+
+@dataclass(frozen=True)
+class Threshold:
+    """A condition under which a command is to fail."""
+
+    quantity: str
+    sign: str
+    limit: float
+
+    @classmethod
+    def read(cls, text: str, names: Names) -> Threshold:
+        """Read a condition, or say what is wrong with it."""
+        match = _CONDITION.fullmatch(text.strip())
+        if match is None:
+            raise CalibrantError(f"--fail-if cannot be read: {text!r:.60}; {_EXAMPLE}")
+        name, part, sign, limit = match.group("name", "part", "sign", "limit")
+        with_interval, plain = names
+        if name not in with_interval + plain:
+            known = ", ".join(with_interval + plain)
+            raise CalibrantError(f"--fail-if knows no {name!r:.40}; it knows {known}")
+        parts = _PARTS if name in with_interval else _PARTS[:1]
+        if part is not None and part not in parts:
+            only = ", ".join(parts)
+            raise CalibrantError(f"{name} in --fail-if has no {part!r:.40}, only {only}")
+        try:
+            number = float(limit)
+        except ValueError:
+            number = math.nan
+        if not math.isfinite(number):
+            raise CalibrantError(f"--fail-if must compare with a number; got {limit!r:.40}")
+        return cls(f"{name}.{part or 'value'}", sign, number)
+
+    def holds(self, numbers: Numbers, who: str = "") -> bool:
+        """Tell whether the condition holds, and say so if it does."""
+        value, name = numbers.get(self.quantity, math.nan), self.quantity.removesuffix(".value")
+        if math.isnan(value):
+            raise CalibrantError(f"{who}{name} is not known here, so --fail-if cannot be decided")
+        held = bool(_SIGNS[self.sign](value, self.limit))
+        if held:
+            say(f"{who}{name} is {value:.6g}, which is {self.sign} {self.limit:g}")
+        return held
+
+
+def read_thresholds(texts: Sequence[str] | None, *, in_groups: bool) -> list[Threshold]:
+    """Read all conditions, before any work is done."""
+    return [Threshold.read(text, GROUPS if in_groups else whole()) for text in texts or ()]
+
+
+def exit_code(thresholds: Sequence[Threshold], numbers: Mapping[str, Numbers]) -> int:
+    """Return the exit code: 1 where any condition holds, for anyone of those named."""
+    held = [
+        one.holds(known, f"{who}: " if who else "")
+        for who, known in numbers.items()
+        for one in thresholds
+    ]
+    return messages.EXCEEDED if any(held) else messages.DONE
+
+
+def numbers_of(assessment: Assessment) -> Numbers:
+    """Return the numbers of an assessment by the names that conditions use."""
+    found: dict[str, float] = {}
+    intervals: dict[str, Any] = {one.measure: one for one in assessment.estimates}
+    intervals |= {"bias": assessment.bias, "slope": assessment.slope}
+    for name, one in intervals.items():
+        found |= {f"{name}.{part}": getattr(one, part) for part in _PARTS}
+    for name in _PLAIN[:-1]:
+        found[f"{name}.value"] = getattr(assessment, name)
+    if assessment.test is not None:
+        found["p_value.value"] = assessment.test.p_value
+    return found
+
+
+def group_numbers(row: GroupRow) -> Numbers:
+    """Return the numbers of a group by the names that conditions use."""
+    found = {f"smooth_ece.{part}": getattr(row.smooth_ece, part) for part in _PARTS}
+    for name in GROUPS[1]:
+        found[f"{name}.value"] = getattr(row, name)
+    return found
+
+
+# ``calibrant assess``: the whole picture of a file, in a terminal or as JSON.
+
+
+def assess(
+    files: options.Files,
+    label: options.Label = None,
+    prob: options.Prob = None,
+    weight: options.Weight = None,
+    by: options.By = None,
+    multiclass: options.Multiclass = None,
+    pos_label: options.PosLabel = None,
+    on_invalid: options.OnInvalid = "raise",
+    form: options.Form = None,
+    level: options.Level = 0.95,
+    bins: options.Bins = 15,
+    resamples: options.Resamples = None,
+    seed: options.Seed = 0,
+    fail_if: options.FailIf = None,
+    json: options.Json = False,
+) -> int:
+    r"""Measure how calibrated a file is, and say what it means.
+
+    Prints a verdict, calibration errors with intervals, and a reliability diagram.
+
+    Columns that are not named are guessed where just one can be meant, and named on standard
+    error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.
+
+    A condition of --fail-if is NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
+    one of {assessed}, bias, slope, brier_score, prevalence, mean_prediction, n and p_value. With
+    --by it is about every group, and NAME is one of smooth_ece, ece, ecce_r, prevalence,
+    mean_prediction, n, p_value and p_adjusted.
+
+    \b
+    calibrant assess forecasts.csv --label rain --prob p
+    calibrant assess 'logs/*.parquet' --label clicked --prob p --by country
+    zcat big.csv.gz | calibrant assess - --fail-if 'smooth_ece.high > 0.05'
+    calibrant assess images.csv --label class --prob 'p_*' --json
+    """
+    from calibrant.cli.tables import read
+
+    thresholds = read_thresholds(fail_if, in_groups=by is not None)
+    wanted = Wanted(label, tuple(prob or ()), weight, by)
+    data = read(Request(tuple(files), wanted, pos_label, multiclass, on_invalid, form))
+    asked = options.given(level=level, n_bins=bins, n_resamples=resamples, rng=seed)
+    show = show_whole if by is None else show_groups
+    return exit_code(thresholds, show(data, asked, json=json))
+
+
+def show_whole(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
+    """Assess everything, show it, and return the numbers that thresholds speak of."""
+    from calibrant.assessment.assess import assess
+    from calibrant.cli.messages import write_json
+    from calibrant.cli.screen import assessment_parts, show, waiting
+
+    with waiting("measuring"):
+        found = data.ask(assess, **asked)
+    if json:
+        write_json(found.to_dict())
+    else:
+        show(*assessment_parts(found))
+    return {"": numbers_of(found)}
+
+
+def show_groups(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
+    """Assess each group, show them, and return the numbers that thresholds speak of."""
+    from calibrant.assessment.groups import by_group
+    from calibrant.cli.messages import write_json
+    from calibrant.cli.screen import group_parts, show, waiting
+
+    with waiting("measuring"):
+        found = data.ask(by_group, groups=data.groups, **asked)
+    if json:
+        write_json(found.to_dict())
+    else:
+        show(*group_parts(found))
+    return {_who(row.group): group_numbers(row) for row in found}
+
+
+def _who(group: object) -> str:
+    from calibrant.cli.inputs import group_name
+
+    return f"group {group_name(group) if group is None else repr(group)}"
+
+
+# ``calibrant compare``: which of several models is better calibrated, and how sure is that.
+
+
+def compare(
+    files: options.Tables,
+    label: options.Label = None,
+    prob: options.ProbOfModels = None,
+    weight: options.Weight = None,
+    multiclass: options.Multiclass = None,
+    pos_label: options.PosLabel = None,
+    form: options.Form = None,
+    measure: Annotated[
+        str,
+        typer.Option(
+            "--measure",
+            metavar="NAME",
+            help="The calibration error or proper score to compare by.",
+        ),
+    ] = "smooth_ece",
+    level: options.Level = 0.95,
+    resamples: options.Resamples = None,
+    seed: options.Seed = 0,
+    json: options.Json = False,
+) -> None:
+    r"""Compare models on the same rows.
+
+    In one file each column of probabilities is a model. Of several files each is a model, with the
+    same outcomes in the same rows; several columns are classes then. Rows with nothing or nonsense
+    in them are refused, because models must be measured on the same ones.
+
+    NAME of --measure is one of {comparable}.
+
+    \b
+    calibrant compare flares.csv --label flare --prob DAFFS --prob NOAA
+    calibrant compare before.csv after.csv --label y --prob p --measure brier_score
+    """
+    from calibrant.cli.messages import write_json
+    from calibrant.cli.screen import show, waiting
+    from calibrant.inference.compare import compare as compared
+
+    wanted = Wanted(label, tuple(prob or ()), weight)
+    request = Request(tuple(files), wanted, pos_label, multiclass, form=form, each=True)
+    data = side_by_side(_models(request))
+    asked = options.given(measure=measure, level=level, n_resamples=resamples, rng=seed)
+    with waiting("comparing"):
+        found = data.ask(compared, **asked)
+    if json:
+        write_json(found.to_dict())
+    else:
+        show(*_parts(found))
+
+
+def _models(request: Request) -> dict[str, Data]:
+    """Return the models by name: the columns of one file, or several files."""
+    from calibrant.cli.inputs import named_files
+    from calibrant.cli.tables import read, read_each
+
+    files = named_files(request.files)
+    if len(files) == 1:
+        return read_each(request, needs_rows=True)
+    names = [Path(file).stem for file in files]
+    if len(set(names)) < len(names):
+        names = files
+    return {
+        name: read(replace(request, files=(file,)), needs_rows=True)
+        for name, file in zip(names, files, strict=True)
+    }
+
+
+def side_by_side(models: dict[str, Data]) -> Data:
+    """Return the outcomes that models share, and the predictions of each."""
+    for name, data in models.items():
+        if len(data.pair) == 1:
+            raise CalibrantError(
+                f"models are compared row by row, and {name!r:.80} is a sketch: give the rows"
+            )
+    (name, first), *others = models.items()
+    if not others:
+        raise CalibrantError(f"there must be two models to compare; got {name!r:.80} alone")
+    predictions = {name: first.pair[1]}
+    for other, data in others:
+        predictions[other] = _in_the_order_of((name, first), (other, data))
+        _check_same_outcomes((name, first.pair[0]), (other, data.pair[0]))
+    return replace(first, pair=(first.pair[0], predictions))
+
+
+def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
+    """Return the predictions of the second model, with its classes in the order of the first."""
+    (one, a), (other, b) = first, second
+    classes, others = (data.about.get("labels") for data in (a, b))
+    if classes == others:
+        return b.pair[1]
+    if classes is None or others is None:
+        few, many = (other, one) if others is None else (one, other)
+        n_classes = len(classes or others or ())
+        raise CalibrantError(
+            f"models must have the same classes; {few!r:.80} has one column of probabilities and "
+            f"{many!r:.80} has {n_classes}"
+        )
+    if set(classes) != set(others):
+        raise CalibrantError(
+            f"models must have the same classes; in {one!r:.80} they are {_listed(classes)} and in "
+            f"{other!r:.80} {_listed(others)}"
+        )
+    return b.pair[1][:, [others.index(name) for name in classes]]
+
+
+def _listed(names: Sequence[str]) -> str:
+    return ", ".join(map(repr, names[:6])) + ", ..." * (len(names) > 6)
+
+
+def _check_same_outcomes(first: tuple[str, Any], second: tuple[str, Any]) -> None:
+    (one, y), (other, z) = first, second
+    if len(y) != len(z):
+        raise CalibrantError(
+            f"models must be compared on the same rows; {one} has {len(y)} and {other} has {len(z)}"
+        )
+    different = y != z
+    if different.any():
+        row = int(different.argmax())
+        raise CalibrantError(
+            f"models must be compared on the same outcomes; in row {row + 1} {one} has "
+            f"{y[row].item()!r} and {other} has {z[row].item()!r}"
+        )
+
+
+def _parts(found: Comparison) -> list[RenderableType]:
+    """Return a comparison as parts to show: a ranking, and the differences of all pairs."""
+    from calibrant.cli.screen import Sheet, fitted, p_value
+
+    level = f"{100 * found.level:g}% interval"
+    ranking = Sheet("model", ("rank", found.measure, level, "corrected"), ("corrected", "rank"))
+    for model in found.models:
+        one = model.estimate
+        ends = f"{one.low:.4f} to {one.high:.4f}"
+        cells = (str(model.rank), f"{one.value:.4f}", ends, f"{one.bias_corrected:.4f}")
+        ranking.add(model.name, cells=cells)
+    pairs = Sheet("difference", ("value", level, "P", "P adjusted"), ("P", level))
+    for pair in found.pairs:
+        ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
+        chances = (p_value(pair.p_value), p_value(pair.p_adjusted))
+        pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *chances))
+    told_apart = f"told apart where P, adjusted for their number, is at most {1 - found.level:.2g}"
+    note = f"n = {found.n}; less is better; models are {told_apart}."
+    return [*fitted(ranking), "", *fitted(pairs), "", note]

@@ -1,0 +1,275 @@
+"""Sheets: tables without lines that fit the terminal, however long the names of their rows.
+
+What a row is called is worth more than any of its numbers. Where not all fits, names lose their
+middle, as far as `_LEAST_NAME`; then columns are left out, in the order that the sheet gives, and
+named below.
+"""
+
+from __future__ import annotations
+
+import io
+import math
+import os
+import shutil
+import sys
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, NamedTuple
+
+from calibrant.cli.inputs import group_name
+from calibrant.cli.messages import is_terminal, write
+from calibrant.formatting import decimals, percent, plain_p_value, shortened
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from calibrant.assessment.assess import Assessment, ClassRow
+    from calibrant.assessment.groups import GroupTable
+
+_WIDE_GAP, _GAP = 3, 2
+_LEAST_NAME = 16
+_BETWEEN = " - "
+
+
+class _Row(NamedTuple):
+    names: tuple[str, ...]
+    cells: tuple[str, ...]
+    style: str
+
+
+@dataclass
+class Sheet:
+    """A table with the names of rows on the left and numbers on the right.
+
+    Attributes
+    ----------
+    name
+        The heading of names.
+    headings
+        Those of numbers.
+    spare
+        The headings that can be done without, those to leave out first first.
+    """
+
+    name: str
+    headings: Sequence[str]
+    spare: Sequence[str] = ()
+    rows: list[_Row] = field(default_factory=list)
+
+    def add(self, *names: str, cells: Iterable[str], style: str = "") -> None:
+        """Add a row about one thing, or about one thing less another."""
+        self.rows.append(_Row(names, tuple(cells), style))
+
+    def parts(self, width: int, *, plain: bool = False) -> list[RenderableType]:
+        """Return the table, fitted to a width, and a line about what it leaves out."""
+        from rich.cells import cell_len
+
+        natural = max(cell_len(_BETWEEN.join(names)) for names in self._all_names())
+        shown, left_out, gap = list(self.headings), [], _WIDE_GAP
+        room = width - self._taken(shown, gap)
+        if room < natural:
+            gap = _GAP
+            room = width - self._taken(shown, gap)
+        for heading in self.spare:
+            if room >= min(natural, _LEAST_NAME):
+                break
+            shown.remove(heading)
+            left_out.append(heading)
+            room = width - self._taken(shown, gap)
+        table = self._table(shown, max(1, min(natural, room)), gap, "..." if plain else "\u2026")
+        note = f"Too narrow here for {', '.join(left_out)}; --json has all."
+        return [table, note] if left_out else [table]
+
+    def _all_names(self) -> list[tuple[str, ...]]:
+        return [(self.name,), *(row.names for row in self.rows)]
+
+    def _column(self, heading: str) -> list[str]:
+        place = self.headings.index(heading)
+        return [row.cells[place] if place < len(row.cells) else "" for row in self.rows]
+
+    def _taken(self, headings: Sequence[str], gap: int) -> int:
+        """Return how wide columns of numbers are, with the gap before each."""
+        widths = (max(map(len, (heading, *self._column(heading)))) for heading in headings)
+        return sum(gap + width for width in widths)
+
+    def _table(self, headings: Sequence[str], room: int, gap: int, ellipsis: str) -> RenderableType:
+        from rich.table import Table
+
+        table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
+        table.add_column(self.name, no_wrap=True)
+        for heading in headings:
+            table.add_column(heading, justify="right", no_wrap=True)
+        columns = [self._column(heading) for heading in headings]
+        for i, row in enumerate(self.rows):
+            cells = [column[i] for column in columns]
+            table.add_row(_fitted(row.names, room, ellipsis), *cells, style=row.style)
+        return table
+
+
+def _fitted(names: Sequence[str], room: int, ellipsis: str) -> str:
+    """Return names in so much room, those that are longer than their share without a middle."""
+    from rich.cells import cell_len
+
+    free = room - len(_BETWEEN) * (len(names) - 1)
+    lengths = [cell_len(name) for name in names]
+    fitted = dict(enumerate(names))
+    # From the shortest on: what one does not need is for the others.
+    for turn, i in enumerate(sorted(range(len(names)), key=lengths.__getitem__)):
+        share = free // (len(names) - turn)
+        fitted[i] = shortened(names[i], share, ellipsis=ellipsis, width=cell_len)
+        free -= cell_len(fitted[i])
+    return _BETWEEN.join(fitted[i] for i in range(len(names)))
+
+
+# What people see: a verdict, a table and a picture, as wide as the terminal and as plain as asked.
+#
+# Colours appear on a terminal alone, and not where NO_COLOR is set.
+
+# From here on table and picture stand side by side.
+_WIDE = 110
+_WIDEST = 120
+_MOST_CLASSES = 20
+
+
+def show(*parts: RenderableType) -> None:
+    """Write parts to standard output, one below the other."""
+    from rich.console import Console
+
+    on_terminal = is_terminal(sys.stdout)
+    colourless = bool(os.environ.get("NO_COLOR")) or not on_terminal
+    page = io.StringIO()
+    console = Console(
+        file=page,
+        width=width(),
+        force_terminal=on_terminal,
+        color_system=None if colourless else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    console.print(*parts, sep="\n")
+    # Tables fill their last column with blanks, which nobody needs in a file.
+    write("".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines()))
+
+
+def width() -> int:
+    """Return how many characters fit on a line: 80 where the output is no terminal."""
+    return min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+
+
+def is_plain() -> bool:
+    """Tell whether the output knows no more than ASCII."""
+    try:
+        "⠿█│".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show on a terminal that something is going on."""
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+def assessment_parts(assessment: Assessment) -> list[RenderableType]:
+    """Return an assessment as parts to show."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    from calibrant.cli.diagram import diagram
+
+    picture = diagram(assessment, plain=is_plain())
+    numbers = fitted(estimate_sheet(assessment))
+    parts: list[RenderableType] = [Text(str(assessment.verdict), style="bold"), ""]
+    if width() >= _WIDE:
+        grid = Table.grid(padding=(0, 4))
+        grid.add_row(Group(*numbers), picture)
+        parts += [grid, ""]
+    else:
+        parts += [*numbers, "", picture, ""]
+    if assessment.classes:
+        parts += [*class_parts(assessment.classes), ""]
+    observed, predicted = assessment.mean_names
+    parts.append(
+        f"n = {assessment.n}, {observed} {assessment.prevalence:.4g}, {predicted} "
+        f"{assessment.mean_prediction:.4g}, Brier score{_of_what(assessment)} "
+        f"{assessment.brier_score:.4g}"
+    )
+    return [*parts, *(f"- {note}" for note in assessment.notes)]
+
+
+def _of_what(assessment: Assessment) -> str:
+    """Tell of what a score of several classes is: not of all of them, as others are."""
+    problem = assessment.settings.problem
+    return "" if problem == "binary" else f" of the {problem}"
+
+
+def estimate_sheet(assessment: Assessment) -> Sheet:
+    """Return errors, bias and slope with their intervals as a table."""
+    digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
+    level = percent(assessment.settings.level)
+    sheet = Sheet("error", ("value", f"{level} interval", "corrected"), spare=("corrected",))
+    for one in assessment.estimates:
+        cells = [f"{x:.{digits}f}" for x in (one.value, one.low, one.high, one.bias_corrected)]
+        sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))
+    for name, interval in (("bias", assessment.bias), ("slope", assessment.slope)):
+        value, low, high = (f"{x:.4f}" for x in (interval.value, interval.low, interval.high))
+        sheet.add(name, cells=(value, f"{low} to {high}"))
+    return sheet
+
+
+def class_parts(classes: Sequence[ClassRow]) -> list[RenderableType]:
+    """Return the classes, or the first of many, as parts to show."""
+    headings = ("prevalence", "mean prediction", "smooth_ece", "ece")
+    sheet = Sheet("class", headings, spare=("ece", "mean prediction", "prevalence"))
+    for one in classes[:_MOST_CLASSES]:
+        numbers = (one.prevalence, one.mean_prediction, one.smooth_ece, one.ece)
+        sheet.add(str(one.label), cells=(f"{x:.4f}" for x in numbers))
+    n_more = len(classes) - _MOST_CLASSES
+    return [*fitted(sheet), *([f"... and {n_more} more, see --json"] if n_more > 0 else [])]
+
+
+def group_parts(table: GroupTable) -> list[RenderableType]:
+    """Return a table of groups, those that are miscalibrated marked, as parts to show."""
+    level = percent(table.level)
+    headings = ("n", "observed", "predicted", "smooth_ece", f"{level} interval", "P adjusted")
+    sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
+    for row in table:
+        error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
+        means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.value))
+        interval = f"{error.low:.4f} to {error.high:.4f}"
+        chance = p_value(row.p_adjusted) + (" *" if is_found else "  ")
+        cells = (str(row.n), *means, interval, chance)
+        sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
+    parts: list[RenderableType] = [*fitted(sheet), ""]
+    found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
+    parts.append(found if table.miscalibrated else "Miscalibration detected in no group.")
+    small = [group_name(row.group) for row in table if row.small]
+    if small:
+        listed = ", ".join(small[:_MOST_CLASSES]) + (", ..." * (len(small) > _MOST_CLASSES))
+        parts.append(f"- Too few rows or events to say much: {listed}.")
+    parts += [f"- {group_name(row.group)}: {row.note}." for row in table if row.note]
+    return parts
+
+
+def p_value(value: float) -> str:
+    """Return a P-value with two figures, and nothing where there is no test."""
+    if math.isnan(value):
+        return ""
+    sign, number = plain_p_value(value)
+    return number if sign == "=" else f"{sign} {number}"
+
+
+def fitted(sheet: Sheet) -> list[RenderableType]:
+    """Return a table as parts that fit the terminal."""
+    return sheet.parts(width(), plain=is_plain())

@@ -1,0 +1,232 @@
+"""Norms: how many gaps become one number, over bins and over classes alike."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from enum import Enum
+from functools import cached_property
+
+import numpy as np
+
+from calibrant._base import AnyArray, FloatArray
+from calibrant.data.problem import Assignment, Index, Problem, Quantity
+from calibrant.data.rows import BLOCK_ROWS, UNIFORM_SUMS, Sample
+from calibrant.numerics import passes
+
+
+class Norm(Enum):
+    """A weighted norm of gaps: mean, root mean square or maximum of their absolute values."""
+
+    L1 = "l1"
+    L2 = "l2"
+    MAX = "max"
+
+    def of(self, gaps: FloatArray, weights: FloatArray) -> float:
+        """Return the norm of `gaps` under weights that sum to 1; the maximum ignores them."""
+        if self is Norm.L1:
+            return float(np.dot(weights, np.abs(gaps)))
+        if self is Norm.L2:
+            return float(np.sqrt(np.dot(weights, gaps * gaps)))
+        return float(np.max(np.abs(gaps)))
+
+
+# Class probabilities with their outcomes, and the binary problems that they represent.
+#
+# Classes are visited one by one. Where a measure needs sums over uniform bins only, and compiled code
+# serves, all classes are added up in one pass over the rows, in the order of memory; otherwise
+# columns are copied a few at a time. Nothing as large as the input is made.
+
+# Columns are copied in tiles of this shape, small enough to be transposed within the cache.
+_TILE_COLUMNS, _TILE_ROWS = 32, 1024
+_WHOLE = np.ones(1)
+# For so many numbers of bins the sums of all classes are kept: a measure that chooses another
+# number for each class would need a pass for each class.
+_MOST_KEPT = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Reduction:
+    """The binary problems that one call represents, and the weight of each in the answer."""
+
+    weights: FloatArray
+    problems: Callable[[], Iterator[Problem]]
+
+    @classmethod
+    def of(cls, problem: Problem) -> Reduction:
+        """Return the reduction that is one problem itself."""
+        return cls(_WHOLE, lambda: iter([problem]))
+
+    def measure(self, measure: Callable[[Problem], float], norm: Norm = Norm.L1) -> float:
+        """Return the measure of every problem, combined by the norm."""
+        values = [float(measure(problem)) for problem in self.problems()]
+        return values[0] if len(values) == 1 else norm.of(np.array(values), self.weights)
+
+
+@dataclass(frozen=True, eq=False)
+class ClassTable:
+    """Checked class probabilities with their outcomes.
+
+    Attributes
+    ----------
+    prob
+        Probabilities, shape (n, C), any float dtype.
+    outcome
+        The true column of each row, shape (n,), or soft outcomes, shape (n, C).
+    w
+        Positive weights, or None when every row counts once.
+    """
+
+    prob: AnyArray
+    outcome: AnyArray
+    w: AnyArray | None = None
+
+    @property
+    def n_classes(self) -> int:
+        """The number of classes C."""
+        return int(self.prob.shape[1])
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether outcomes are probabilities of every class."""
+        return self.outcome.ndim == 2
+
+    def one_class(self, column: int) -> Sample:
+        """Return the problem "is it this class?"."""
+        return Sample(self.outcomes_of(column), self.prob[:, column], self.w)
+
+    def classwise(self) -> Reduction:
+        """Return the problem of every class, with equal weights."""
+        return Reduction(np.full(self.n_classes, 1 / self.n_classes), self._each_class)
+
+    def confidence(self) -> Sample:
+        """Return the problem "is the predicted class right?"."""
+        predicted = self.prob.argmax(axis=1)
+        top = _pick(self.prob, predicted)
+        return Sample(self._correct(predicted), top, self.w, lowest=1 / self.n_classes)
+
+    def top_label(self) -> Reduction:
+        """Return the confidence problem within each predicted class, weighted by its mass."""
+        predicted = self.prob.argmax(axis=1)
+        whole = self.confidence()
+        order = np.argsort(predicted, kind="stable")
+        cuts = np.flatnonzero(np.diff(predicted[order])) + 1
+        samples = [whole.take(rows) for rows in np.split(order, cuts)]
+        weights = np.array([sample.weight for sample in samples]) / whole.weight
+        return Reduction(weights, lambda: iter(samples))
+
+    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Yield rows as float64 (probabilities, outcomes, weights), labels as rows of 0 and 1."""
+        step = max(1, BLOCK_ROWS // self.n_classes)
+        for start in range(0, len(self.prob), step):
+            rows = slice(start, start + step)
+            prob = np.asarray(self.prob[rows], dtype=np.float64)
+            if self.is_soft:
+                outcome = np.asarray(self.outcome[rows], dtype=np.float64)
+            else:
+                outcome = np.zeros(prob.shape)
+                outcome[np.arange(len(prob)), self.outcome[rows]] = 1.0
+            w = np.ones(len(prob)) if self.w is None else self.w[rows].astype(np.float64)
+            yield prob, outcome, w
+
+    def _each_class(self) -> Iterator[Problem]:
+        columns = _Columns(self)
+        return (ClassProblem(columns, column) for column in range(self.n_classes))
+
+    def bin_sums(self, n_bins: int) -> FloatArray:
+        """Return the rows of every class and bin and their sums of p, y and y - p, in one pass.
+
+        Shape (classes, 4, bins); of rows that count once each and have one class.
+        """
+        rows, pred, true = passes.column_bin_sums(self.prob, self.outcome, n_bins)
+        return np.stack((rows, pred, true, true - pred), axis=1)
+
+    def outcomes_of(self, column: int) -> AnyArray:
+        """Return the outcomes of the problem "is it this class?"."""
+        return self.outcome[:, column] if self.is_soft else self.outcome == column
+
+    def _correct(self, predicted: Index) -> AnyArray:
+        return _pick(self.outcome, predicted) if self.is_soft else self.outcome == predicted
+
+
+class _Columns:
+    """The columns of a table, with what was worked out for one class and serves the next."""
+
+    def __init__(self, table: ClassTable) -> None:
+        self.table = table
+        self._tile, self._first = table.prob[:0].T, -1
+        self._sums: dict[int, FloatArray] = {}
+
+    def sample(self, column: int) -> Sample:
+        """Return the rows of one class."""
+        first = column - column % _TILE_COLUMNS
+        if first != self._first:
+            self._tile, self._first = _transposed(self.table.prob, first), first
+        outcome = self.table.outcomes_of(column)
+        return Sample(outcome, self._tile[column - first], self.table.w)
+
+    def bin_sums(self, column: int, n_bins: int) -> FloatArray | None:
+        """Return sums over uniform bins of one class, None where no pass over the table serves."""
+        table = self.table
+        is_known = n_bins in self._sums
+        is_plain = table.w is None and not table.is_soft and len(self._sums) < _MOST_KEPT
+        size = 4 * table.n_classes * n_bins
+        if not is_known and is_plain and passes.is_table_worth_while(table.prob, size):
+            self._sums[n_bins] = table.bin_sums(n_bins)
+            is_known = True
+        return self._sums[n_bins][column] if is_known else None
+
+
+class ClassProblem(Problem):
+    """The problem "is it this class?"; its rows are copied once something asks for them."""
+
+    def __init__(self, columns: _Columns, column: int) -> None:
+        self._columns, self._column = columns, column
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self._columns.table.prob)
+
+    @cached_property
+    def weight(self) -> float:
+        """The total weight W."""
+        w = self._columns.table.w
+        return float(self.n) if w is None else float(w.sum(dtype=np.float64))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows carry weights of their own."""
+        return self._columns.table.w is not None
+
+    @property
+    def is_soft(self) -> bool:
+        """Whether any outcome lies strictly between 0 and 1."""
+        return self._columns.table.is_soft and self.rows.is_soft
+
+    @cached_property
+    def rows(self) -> Sample:
+        """The rows of the class."""
+        return self._columns.sample(self._column)
+
+    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
+        """Return the sums over bins, one row per quantity."""
+        if assignment.is_uniform:
+            found = self._columns.bin_sums(self._column, assignment.n_bins)
+            if found is not None:
+                return found[[UNIFORM_SUMS[quantity] for quantity in quantities]]
+        return self.rows.totals(assignment, *quantities)
+
+
+def _transposed(table: AnyArray, first: int) -> AnyArray:
+    """Return a few columns of a table, each contiguous."""
+    wide = table[:, first : first + _TILE_COLUMNS]
+    columns = np.empty(wide.shape[::-1], dtype=wide.dtype)
+    for row in range(0, len(wide), _TILE_ROWS):
+        rows = slice(row, row + _TILE_ROWS)
+        columns[:, rows] = wide[rows].T
+    return columns
+
+
+def _pick(table: AnyArray, column: Index) -> AnyArray:
+    return np.take_along_axis(table, column[:, None], axis=1)[:, 0]

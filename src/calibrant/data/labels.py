@@ -1,0 +1,342 @@
+"""Outcomes and class labels as people write them, as numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Sequence
+from numbers import Number
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from calibrant._base import AnyArray
+from calibrant.data import validation
+from calibrant.data.arrays import as_array, column_labels, is_real, missing_values
+from calibrant.data.problem import Index
+from calibrant.data.validation import one_column, read_weights
+from calibrant.errors import CalibrantError, shown
+
+
+def read_outcomes(y: AnyArray, pos_label: Any, labels: Sequence[Any] | None = None) -> AnyArray:
+    """Return outcomes of one binary problem as real numbers in [0, 1].
+
+    Two labels of any kind become 0 and 1 when `pos_label` names the positive one, or `labels` both
+    of them, the positive one last.
+    """
+    if labels is not None:
+        names = column_names(labels, 2)
+        positive = names[1] if pos_label is None else pos_label
+        return np.asarray(label_codes(y, labels, 2) == column_of(positive, labels, 2, "pos_label"))
+    if pos_label is not None:
+        return _is_positive(y, pos_label)
+    if not is_real(y):
+        y = _numbers_in_disguise(y)
+    validation.check_outcomes(y)
+    return y
+
+
+def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> Index:
+    """Return the column of each row's label."""
+    if labels is not None:
+        return _codes_by_name(y, column_names(labels, n_classes))
+    if y.dtype.kind == "b":
+        raise CalibrantError(
+            "must hold class labels for {n_classes} columns of probabilities",
+            argument="y_true",
+            found="True and False",
+            hint="give the column of one class, or name the columns with {labels}",
+            n_classes=n_classes,
+        )
+    if not is_real(y):
+        y = _class_numbers(y, n_classes)
+    validation.check_finite(y, "y_true")
+    wrong = (y != np.round(y)) | (y < 0) | (y >= n_classes)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise CalibrantError(
+            "must hold class numbers from 0 to {last}",
+            argument="y_true",
+            value=y[row],
+            position=row,
+            count=int(np.count_nonzero(wrong)),
+            hint="if the classes have other names, name the columns of {y_prob} with {labels}",
+            last=n_classes - 1,
+        )
+    return y.astype(np.intp)
+
+
+def column_names(labels: Any, n_classes: int) -> list[Any]:
+    """Return the names of the columns of y_prob, in order."""
+    names = labels if isinstance(labels, range) else as_array(labels, "labels").tolist()
+    # Of a single value numpy makes no list.
+    flat = isinstance(names, list | range) and all(isinstance(name, Hashable) for name in names)
+    if not flat or len(names) != n_classes or len(set(names)) != n_classes:
+        raise CalibrantError(
+            "must name the {n_classes} columns of {y_prob}, each once",
+            argument="labels",
+            value=names,
+            n_classes=n_classes,
+        )
+    return list(names)
+
+
+def column_of(
+    label: Any, labels: Sequence[Any] | None, n_classes: int, name: str = "multiclass"
+) -> int:
+    """Return the column that a class label names; `name` is the argument it came as."""
+    names = list(range(n_classes)) if labels is None else column_names(labels, n_classes)
+    check_scalar(label, name)
+    if label not in names:
+        reduction = " or a reduction such as 'confidence'" if name == "multiclass" else ""
+        raise CalibrantError(
+            "must be a class label ({known}){reduction}",
+            argument=name,
+            value=label,
+            known=listed(names),
+            reduction=reduction,
+        )
+    return names.index(label)
+
+
+def check_scalar(label: Any, name: str) -> None:
+    """Refuse anything but one label."""
+    if isinstance(label, np.ndarray) or not isinstance(label, Hashable) or is_missing(label):
+        raise CalibrantError("must be one label", argument=name, value=label)
+
+
+def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
+    """Refuse a dataframe whose columns are named after the classes in another order."""
+    names = column_labels(y_prob)
+    if names is None:
+        return
+    expected = list(range(len(names))) if labels is None else column_names(labels, len(names))
+    if names != expected and set(names) == set(expected):
+        raise CalibrantError(
+            "must have its columns in the order of the classes, {expected}",
+            argument="y_prob",
+            value=names,
+            hint="reorder them",
+            expected=shown(expected),
+        )
+
+
+def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
+    check_scalar(pos_label, "pos_label")
+    if is_real(y) and isinstance(pos_label, Number | np.bool_):
+        # No need to sort numbers to see that there are only two.
+        validation.check_finite(y, "y_true")
+        positive = np.asarray(y == pos_label)
+        rest = y[~positive]
+        if len(rest) == 0 or rest.min() == rest.max():
+            return positive
+    present, inverse = _distinct(y)
+    positive = np.array([label == pos_label for label in present], dtype=bool)
+    check_two_labels(present, pos_label)
+    return positive[inverse]
+
+
+def check_two_labels(present: Sequence[Any], pos_label: Any) -> None:
+    """Refuse more than one label beside the positive one."""
+    if len(present) > 2:
+        raise CalibrantError(
+            "must have two labels where {pos_label} is given",
+            argument="y_true",
+            value=present,
+            found="{n_labels} ({known})",
+            hint=validation.ONE_COLUMN_PER_CLASS,
+            n_labels=len(present),
+            known=listed(present),
+        )
+    if len(present) == 2 and pos_label not in present:
+        raise CalibrantError(
+            "must be one of the labels in {y_true} ({known})",
+            argument="pos_label",
+            value=pos_label,
+            known=listed(present),
+        )
+
+
+def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
+    columns = {name: column for column, name in enumerate(names)}
+    present, inverse = _distinct(y)
+    known = np.array([columns.get(label, -1) for label in present], dtype=np.intp)
+    codes = known[inverse]
+    if known.min() < 0:
+        row = int(np.argmax(codes < 0))
+        raise CalibrantError(
+            "must hold the class labels {known}",
+            argument="y_true",
+            value=present[inverse[row]],
+            position=row,
+            count=int(np.count_nonzero(codes < 0)),
+            known=listed(names),
+        )
+    return codes
+
+
+def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
+    """Return the labels that occur, as Python values, and which of them each row has."""
+    if is_real(y):
+        validation.check_finite(y, "y_true")
+    if is_real(y) or y.dtype.kind in "US":
+        present, inverse = np.unique(y, return_inverse=True)
+        return present.tolist(), inverse.reshape(len(y))
+    # Objects of mixed types cannot be sorted, but they can be looked up.
+    found: dict[Any, int] = {}
+    inverse = np.empty(len(y), dtype=np.intp)
+    for row, label in enumerate(y.tolist()):
+        if is_missing(label) or not isinstance(label, Hashable):
+            raise CalibrantError(
+                "must have a label in every row",
+                argument="y_true",
+                value=label,
+                position=row,
+                hint="remove or fill such rows",
+            )
+        inverse[row] = found.setdefault(label, len(found))
+    return list(found), inverse
+
+
+def _numbers_in_disguise(y: AnyArray) -> AnyArray:
+    """Return objects that are numbers or booleans; ask what labels mean."""
+    # Text never is a number here, not even "0" and "1".
+    if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
+        return validation.as_numbers(y, "y_true")
+    present, _ = _distinct(y)
+    raise validation.not_binary(sorted(present, key=str))
+
+
+def _class_numbers(y: AnyArray, n_classes: int) -> AnyArray:
+    if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
+        return validation.as_numbers(y, "y_true")
+    raise unnamed_columns(y, n_classes)
+
+
+def unnamed_columns(y: AnyArray, n_classes: int) -> CalibrantError:
+    """Return the error of names of classes where it is unknown which column has which."""
+    return CalibrantError(
+        "must hold class numbers, as the {n_classes} columns of {y_prob} have no names",
+        argument="y_true",
+        value=y.tolist()[0],
+        position=0,
+        hint="name the columns in order with {labels}",
+        n_classes=n_classes,
+    )
+
+
+def is_missing(label: Any) -> bool:
+    """Tell whether there is no label: None, nan, or what dataframes have instead."""
+    if label is None or type(label).__name__ in ("NAType", "NaTType"):
+        return True
+    return isinstance(label, float | np.floating | np.datetime64) and bool(label != label)
+
+
+def sorted_names(names: list[Any], argument: str) -> list[Any]:
+    """Return names sorted, refusing those of several kinds, which have no order."""
+    try:
+        return sorted(names)
+    except TypeError:
+        kinds = sorted({type(name).__name__ for name in names})
+        raise CalibrantError(
+            "must hold labels of one type, which can be sorted",
+            argument=argument,
+            value=kinds,
+            found="{kinds}",
+            hint="convert them all to text",
+            kinds=", ".join(kinds),
+        ) from None
+
+
+def listed(names: Sequence[Any]) -> str:
+    """Return the first few labels as sentences list them."""
+    return ", ".join(map(shown, names[:6])) + ", ..." * (len(names) > 6)
+
+
+# Rows from outside: checked, and made a sample of; labels of groups and clusters.
+#
+# Long plain columns are not read twice: compiled passes check rows while they add them up, and
+# whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
+
+
+def read_labels(
+    given: Any, name: str, sample_weight: Any, n_rows: int, *, allow_missing: bool = True
+) -> tuple[list[Any], Index]:
+    """Read one label per row; return the distinct ones in order, and which of them each row has.
+
+    A label may be a number, text, a truth value or a date; what is missing (None, nan, null) has
+    the label None, the last. Whole numbers are whole however they are stored, so that a column of
+    floats makes the same labels as one of integers, and as :func:`calibrant.sketch` makes with
+    ``by``. Rows of weight 0 are left out: `n_rows` counts the others.
+    """
+    labels, missing = _labels(given, name)
+    if missing.any() and not allow_missing:
+        raise missing_values(name, missing)
+    weight = read_weights(sample_weight, len(labels))
+    if weight is not None:
+        labels, missing = labels[weight > 0], missing[weight > 0]
+    if len(labels) != n_rows:
+        raise CalibrantError(
+            "must have one label per row",
+            argument=name,
+            value=len(labels),
+            found="{value} labels for {n_rows} rows with positive weight",
+            n_rows=n_rows,
+        )
+    return _codes(labels, missing, name)
+
+
+def _labels(given: Any, name: str) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
+    """Return labels, and where they are missing: columns of dataframes know that themselves."""
+    import narwhals.stable.v1 as nw
+
+    column = nw.from_native(given, series_only=True, pass_through=True)
+    if isinstance(column, nw.Series):
+        missing = column.is_null().to_numpy()
+        labels = np.empty(len(missing), dtype=object)
+        labels[:] = column.to_list()
+        return labels, missing | _are_missing(labels)
+    if isinstance(given, list | tuple):
+        # As they are: numpy would make text of 1 in [1, "a"].
+        labels = np.empty(len(given), dtype=object)
+        labels[:] = list(given)
+    else:
+        labels = one_column(as_array(given, name), name)
+    return labels, _are_missing(labels)
+
+
+def _are_missing(labels: AnyArray) -> npt.NDArray[np.bool_]:
+    if labels.dtype.kind in "fcmM":
+        return np.asarray(labels != labels)
+    if labels.dtype.kind != "O":
+        return np.zeros(len(labels), dtype=bool)
+    return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+
+
+def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_], name: str) -> tuple[list[Any], Index]:
+    """Return the distinct labels, and the number of each row's label."""
+    found: dict[Any, int] = {}
+    code = np.empty(len(labels), dtype=np.intp)
+    (known,) = np.nonzero(~missing)
+    if labels.dtype.kind == "O":
+        code[known] = [_number(label, found, name) for label in labels[known].tolist()]
+    else:
+        present, inverse = np.unique(labels[known], return_inverse=True)
+        numbers = [_number(label, found, name) for label in present.tolist()]
+        code[known] = np.array(numbers, dtype=np.intp)[inverse]
+    names = sorted_names(list(found), name)
+    place = np.empty(len(found), dtype=np.intp)
+    place[[found[label] for label in names]] = np.arange(len(names))
+    code[known] = place[code[known]]
+    if len(known) < len(labels):
+        code[missing] = len(names)
+        names.append(None)
+    return names, code
+
+
+def _number(label: Any, found: dict[Any, int], name: str) -> int:
+    label = label.item() if isinstance(label, np.generic) else label
+    if not isinstance(label, Hashable):
+        raise CalibrantError("must hold hashable labels", argument=name, value=label)
+    if isinstance(label, float) and label.is_integer():
+        label = int(label)
+    return found.setdefault(label, len(found))

@@ -1,0 +1,356 @@
+"""Sample: rows in memory, and the exact answers they give.
+
+The arrays are kept as they came, whatever their dtype: work is done in float64 block by block, so
+that reading ten million float32 predictions copies none of them. Measures that need order ask for
+:attr:`Sample.pooled`, which sorts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from calibrant._base import AnyArray, FloatArray
+from calibrant.data import pooling, validation
+from calibrant.data.arrays import as_array
+from calibrant.data.labels import read_outcomes
+from calibrant.data.problem import (
+    MOST_SCORES,
+    Assignment,
+    Block,
+    Blocks,
+    CellOf,
+    Index,
+    Line,
+    Pooled,
+    Problem,
+    Quantity,
+    line_of_rows,
+    logit_range,
+    with_extremes,
+)
+from calibrant.data.validation import one_column, read_weights
+from calibrant.numerics import passes, smoothing
+from calibrant.numerics.probability import logit
+
+# Small enough for a block and its temporaries to stay in cache, and for the allocator to keep them.
+BLOCK_ROWS = 1 << 14
+_LANES = 4
+# A part of a sample is a sixty-fourth of it, in runs of rows that fill pages of memory; no fewer,
+# and no more, than so many of them.
+_RUN, _FEWEST_RUNS, _MOST_RUNS, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
+_TURNS = np.arange(BLOCK_ROWS) % _LANES
+# The parts of 1, y and p in what is summed over rows that count once each.
+_PARTS: dict[Quantity, tuple[float, float, float]] = {
+    "rows": (1.0, 0.0, 0.0),
+    "weight": (1.0, 0.0, 0.0),
+    "pred": (0.0, 0.0, 1.0),
+    "true": (0.0, 1.0, 0.0),
+    "residual": (0.0, 1.0, -1.0),
+}
+# The rows of `passes.bin_sums`: sums over uniform bins of rows that count once each.
+UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
+
+
+@dataclass(frozen=True, eq=False)
+class Sample(Problem):
+    """One binary calibration problem held as rows.
+
+    The constructor trusts its arguments: :func:`calibrant.data.rows.read_sample` is the way in for
+    arrays from outside.
+
+    Attributes
+    ----------
+    y
+        Outcomes in [0, 1], shape (n,), any real dtype.
+    p
+        Predictions in [0, 1], shape (n,), any real dtype.
+    w
+        Positive weights, or None when every row counts once.
+    lowest
+        The smallest score that could be: 1/C for the top class of C, else 0.
+    is_validated
+        False for plain columns that have not been looked at: a compiled pass checks rows while it
+        adds them up; everything else asks for `rows`, which checks them first.
+    """
+
+    y: AnyArray
+    p: AnyArray
+    w: AnyArray | None = None
+    lowest: float = 0.0
+    is_validated: bool = True
+
+    @property
+    def rows(self) -> Sample:
+        """The sample itself, refused if any row is invalid."""
+        # A sample that kept itself would outlive its last use, and so would its arrays.
+        if not self.is_validated:
+            _ = self._checked
+        return self
+
+    @cached_property
+    def _checked(self) -> bool:
+        """True, unless a row is invalid, which is refused."""
+        validation.check_probabilities(self.p)
+        validation.check_outcomes(self.y)
+        validation.check_not_swapped(self.y, self.p)
+        return True
+
+    def weighted(self, w: AnyArray | None) -> Sample:
+        """Return the same rows under weights `w`, without those of weight 0."""
+        if w is None:
+            return self
+        if w.min() > 0:
+            return Sample(self.y, self.p, w)
+        kept = np.flatnonzero(w)
+        return Sample(self.y[kept], self.p[kept], w[kept])
+
+    @property
+    def n(self) -> int:
+        """The number of rows."""
+        return len(self.p)
+
+    @cached_property
+    def weight(self) -> float:
+        """The total weight W."""
+        return float(self.n) if self.w is None else float(self.w.sum(dtype=np.float64))
+
+    @property
+    def is_weighted(self) -> bool:
+        """Whether rows carry weights of their own."""
+        return self.w is not None
+
+    @cached_property
+    def is_soft(self) -> bool:
+        """Whether any outcome lies strictly between 0 and 1."""
+        y = self.rows.y
+        if y.dtype.kind != "f":
+            return False
+        starts = range(0, self.n, BLOCK_ROWS)
+        blocks = (y[start : start + BLOCK_ROWS] for start in starts)
+        return not all(validation.all_zero_or_one(y) for y in blocks)
+
+    def blocks(self) -> Iterator[Block]:
+        """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""
+        rows = self.rows
+        for start in range(0, self.n, BLOCK_ROWS):
+            some = slice(start, start + BLOCK_ROWS)
+            w = None if rows.w is None else _float64(rows.w[some])
+            yield _float64(rows.p[some]), _float64(rows.y[some]), w
+
+    def columns(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return all rows as float64 (p, y, w), copied only where the dtype differs."""
+        rows = self.rows
+        w = np.ones(self.n) if rows.w is None else _float64(rows.w)
+        return _float64(rows.p), _float64(rows.y), w
+
+    def take(self, which: slice | Index) -> Sample:
+        """Return the sample of some of the rows."""
+        rows = self.rows
+        w = None if rows.w is None else rows.w[which]
+        return Sample(rows.y[which], rows.p[which], w, rows.lowest)
+
+    def part(self) -> Sample:
+        """Return the problem of some of many rows, taken evenly from all of them."""
+        y, p = self._some(self.y), self._some(self.p)
+        # Of a part alone an invalid row's place would not be known.
+        if not self.is_validated and not (validation.are_unit(p) and validation.are_unit(y)):
+            return self.rows.part()
+        return Sample(y, p, None if self.w is None else self._some(self.w), self.lowest)
+
+    def _some(self, column: AnyArray) -> AnyArray:
+        """Return runs of rows taken from all of a column."""
+        usual = self.n // (_ONE_IN * _RUN)
+        n_runs = min(max(usual, _FEWEST_RUNS), _MOST_RUNS)
+        starts = range(0, self.n, max(self.n // n_runs, _RUN))
+        return np.concatenate([column[start : start + _RUN] for start in starts])
+
+    def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
+        """Return one row of sums over bins for each quantity."""
+        if assignment.is_uniform and (columns := self._compiled_columns()):
+            found = passes.bin_sums(*columns, assignment.n_bins)
+            if found is not None:
+                return found[[UNIFORM_SUMS[quantity] for quantity in quantities]]
+        # Neighbouring rows often share a bin, and an addition must wait for the one before it to
+        # the same place; taking turns over a few copies of the bins keeps additions flowing.
+        has_lanes = self.n > BLOCK_ROWS
+        lanes = _TURNS * assignment.n_bins if has_lanes else None
+        sums = np.zeros((len(quantities), (_LANES if has_lanes else 1) * assignment.n_bins))
+        for p, y, w in self.blocks():
+            values = [_per_row(quantity, p, y, w) for quantity in quantities]
+            for index, part in assignment.weights(p):
+                place = index if lanes is None else index + lanes[: len(index)]
+                for total, value in zip(sums, values, strict=True):
+                    total += np.bincount(place, _times(value, part), minlength=len(total))
+        if has_lanes:
+            sums = sums.reshape(len(quantities), _LANES, -1).sum(axis=1)
+        return sums
+
+    def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
+        """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
+        n_cells, n_moments = smoothing.resolution(self.n, scale)
+        moments = self._compiled_moments(n_cells, n_moments, quantities)
+        if moments is None:
+            blocks = (
+                (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
+                for p, y, w in self.blocks()
+            )
+            moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
+        return smoothing.coefficients(moments, smoothing.n_modes(scale))
+
+    def _compiled_moments(
+        self, n_cells: int, n_moments: int, of: tuple[Quantity, ...]
+    ) -> FloatArray | None:
+        """Return the moments of each quantity in each cell, if compiled code can."""
+        columns = self._compiled_columns()
+        if columns is None or n_moments != passes.N_MOMENTS:
+            return None
+        found = []
+        for quantity in of:
+            moments = passes.moments(*columns, n_cells, _PARTS[quantity])
+            if moments is None:
+                return None
+            found.append(moments)
+        return np.array(found)
+
+    def _compiled_columns(self) -> tuple[AnyArray, AnyArray] | None:
+        """Return p and y where compiled passes serve: these find out whether all rows are valid."""
+        if self.w is not None or not passes.is_worth_while(self.p, self.y):
+            return None
+        return self.p, self.y
+
+    def logit_line(self, tails: float) -> Line:
+        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
+
+        def blocks(*quantities: Quantity) -> Blocks:
+            for p, y, w in self.blocks():
+                values = [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities]
+                inside = (p > 0) & (p < 1)
+                if not inside.all():
+                    p, values = p[inside], [value[inside] for value in values]
+                yield logit(p), values
+
+        def in_order(*quantities: Quantity) -> tuple[FloatArray, list[FloatArray]]:
+            pooled = self.pooled
+            inside = (pooled.score > 0) & (pooled.score < 1)
+            values = [getattr(pooled, quantity)[inside] for quantity in quantities]
+            return logit(pooled.score[inside]), values
+
+        def ends(quantity: Quantity) -> tuple[float, float]:
+            sums = np.zeros(2)
+            for p, y, w in self.blocks():
+                value = _filled(_per_row(quantity, p, y, w), p)
+                sums += value[p == 0].sum(), value[p == 1].sum()
+            return float(sums[0]), float(sums[1])
+
+        return line_of_rows(blocks, in_order, ends, logit_range(self), self.n, tails)
+
+    def squared_error(self) -> float:
+        """Return the sum of w (p - y)^2."""
+        total = 0.0
+        for p, y, w in self.blocks():
+            squares = np.square(y - p)
+            total += float(squares.sum() if w is None else (w * squares).sum())
+        return total
+
+    @cached_property
+    def pooled(self) -> Pooled:
+        """The rows pooled by score."""
+        if self.w is None and not self.is_soft:
+            return pooling.joined(pooling.pooled_keys(pooling.sorted_keys(self.blocks(), self.n)))
+        return pooling.pooled_rows(*self.columns())
+
+    @cached_property
+    def scores(self) -> FloatArray:
+        """Sorted scores: all of them, or every k-th of many and the extremes."""
+        if self.n <= MOST_SCORES:
+            return np.sort(self.columns()[0])
+        step, seen = -(-self.n // MOST_SCORES), 0
+        kept, extremes = [], []
+        for p, _, _ in self.blocks():
+            kept.append(p[-seen % step :: step])
+            extremes.append(with_extremes(p[:0], p))
+            seen += len(p)
+        return with_extremes(np.concatenate(kept), np.concatenate(extremes))
+
+    def cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
+        """Return sums over the rows of any cells of scores, shape (5, 2, n_cells)."""
+        if self.is_weighted or self.is_soft:
+            return self._weighted_cell_sums(cell_of, n_cells)
+        count, pred = np.zeros((2, 2 * n_cells))
+        for p, y, _ in self.blocks():
+            place = cell_of(p) + n_cells * (y != 0)
+            np.add.at(count, place, 1.0)
+            np.add.at(pred, place, p)
+        residual = np.repeat([0.0, 1.0], n_cells) * count - pred
+        # Cells are narrow: residuals of one outcome are nearly equal there.
+        squared = np.divide(residual**2, count, out=np.zeros(2 * n_cells), where=count > 0)
+        return np.stack((count, count, pred, residual, squared)).reshape(5, 2, n_cells)
+
+    def _weighted_cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
+        sums = np.zeros((5, 2 * n_cells))
+        for p, y, given in self.blocks():
+            w = np.ones(len(p)) if given is None else given
+            place, part = cell_of(p) + n_cells * (y > p), w * (y - p)
+            for total, value in zip(sums, (w, w * w, w * p, part, part * part), strict=True):
+                np.add.at(total, place, value)
+        return sums.reshape(5, 2, n_cells)
+
+
+def _per_row(
+    quantity: Quantity, p: FloatArray, y: FloatArray, w: FloatArray | None
+) -> FloatArray | None:
+    if quantity == "rows":
+        return None
+    if quantity == "weight":
+        return w
+    value = {"pred": p, "true": y}[quantity] if quantity != "residual" else y - p
+    return value if w is None else w * value
+
+
+def _filled(value: FloatArray | None, p: FloatArray) -> FloatArray:
+    return np.ones(len(p)) if value is None else value
+
+
+def _times(value: FloatArray | None, part: FloatArray | None) -> FloatArray | None:
+    if value is None or part is None:
+        return part if value is None else value
+    return value * part
+
+
+def _float64(array: AnyArray) -> FloatArray:
+    return np.asarray(array, dtype=np.float64)
+
+
+# Rows from outside: checked, and made a sample of; labels of groups and clusters.
+#
+# Long plain columns are not read twice: compiled passes check rows while they add them up, and
+# whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
+
+
+def read_sample(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+) -> Sample:
+    """Check one-dimensional input and make a sample of it; zero-weight rows are left out."""
+    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    for array, name in ((y, "y_true"), (p, "y_prob")):
+        validation.check_not_empty(array, name)
+    y, p = one_column(y, "y_true"), one_column(p, "y_prob")
+    validation.check_same_length(y, "y_true", p, "y_prob")
+    is_plain = sample_weight is pos_label is labels is None and passes.is_worth_while(p, y)
+    if is_plain and not validation.may_be_swapped(y, p):
+        return Sample(y, p, is_validated=False)
+    p = validation.as_numbers(p, "y_prob")
+    validation.check_probabilities(p)
+    y = read_outcomes(y, pos_label, labels)
+    validation.check_not_swapped(y, p)
+    return Sample(y, p).weighted(read_weights(sample_weight, len(p)))

@@ -1,0 +1,452 @@
+"""What input must satisfy.
+
+The checks read values and raise :class:`CalibrantError`; they change nothing. An error has the
+argument, the rule, the first offending value with its place, how many there are, and a way out.
+The happy path costs one reduction an array; positions are looked for only once a rule is broken.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Callable, Collection, Iterable, Sequence
+from inspect import signature
+from numbers import Integral, Real
+from typing import Any, NoReturn
+
+import numpy as np
+
+from calibrant._base import AnyArray
+from calibrant.data.arrays import as_array, is_real
+from calibrant.errors import CalibrantError, Position, shown
+
+# Bits of floats, read as whole numbers, have the order of the floats from 0 to 1; those of all
+# others, nan included, lie beyond. So one look is enough.
+_BITS_OF_ONE: dict[np.dtype[Any], Any] = {
+    np.dtype(np.float64): np.float64(1).view(np.uint64),
+    np.dtype(np.float32): np.float32(1).view(np.uint32),
+}
+# A softmax in float32 can end a few units in the last place above 1 (or, after 1 - p, below 0).
+_ROUNDING_EXCESS = 1e-5
+# Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
+ROW_SUM_TOLERANCE = 0.05
+# Between these weights can be squared and summed over any number of rows: nothing overflows, and
+# nothing vanishes.
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
+WEIGHT_RULE = f"must be 0 or from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+# Bins take memory whether or not they hold rows, and so do resamples.
+MAX_BINS = 1_000_000
+MIN_RESAMPLES, MAX_RESAMPLES = 39, 10_000_000
+# Beyond this everything is smoothed into one mean.
+MAX_BANDWIDTH = 1e6
+ONE_COLUMN_PER_CLASS = "several classes need one column of probabilities per class"
+# How many distinct values strictly between 0 and 1 make labels that look like probabilities.
+_MANY_VALUES = 3
+
+
+def check_choice(value: object, name: str, options: Collection[str]) -> None:
+    """Refuse a word that is not one of the options."""
+    if not isinstance(value, str) or value not in options:
+        known = ", ".join(repr(option) for option in options)
+        raise CalibrantError("must be one of {known}", argument=name, value=value, known=known)
+
+
+def check_options(given: Iterable[str], known: Collection[str], of: str) -> None:
+    """Refuse an option that `of`, a function or a measure, does not have; name the nearest."""
+    for option in given:
+        if option not in known:
+            import difflib
+
+            near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
+            choices = ", ".join(known) or "none"
+            raise CalibrantError(
+                "{of} has no option {option}; there are: {choices}",
+                hint="did you mean {near!r}?" if near else None,
+                of=of,
+                option=shown(option),
+                choices=choices,
+                near="".join(near),
+            )
+
+
+def keywords(function: Callable[..., Any]) -> list[str]:
+    """Return the names of the arguments that a function takes by keyword alone."""
+    found = signature(function).parameters.values()
+    return [one.name for one in found if one.kind is one.KEYWORD_ONLY]
+
+
+def as_count(
+    value: Any, name: str, *, minimum: int = 1, maximum: int | None = None, why: str = ""
+) -> int:
+    """Return a whole number between a minimum, which `why` explains, and a maximum."""
+    is_whole = isinstance(value, Integral) and not isinstance(value, bool)
+    if not is_whole or value < minimum:
+        rule = "must be a whole number of at least {minimum}{why}"
+        raise CalibrantError(rule, argument=name, value=value, minimum=minimum, why=why)
+    if maximum is not None and value > maximum:
+        raise CalibrantError(
+            "must be at most {maximum}", argument=name, value=value, maximum=maximum
+        )
+    return int(value)
+
+
+def as_bins(n_bins: object) -> int:
+    """Return a number of bins."""
+    return as_count(n_bins, "n_bins", maximum=MAX_BINS)
+
+
+def as_resamples(n_resamples: object, minimum: int = MIN_RESAMPLES, why: str = "") -> int:
+    """Return a number of resamples: 39 or more, so that an interval of level 0.95 has both ends."""
+    return as_count(n_resamples, "n_resamples", minimum=minimum, maximum=MAX_RESAMPLES, why=why)
+
+
+def min_resamples(level: float, n_tests: int = 1) -> int:
+    """Return how many resamples have the quantiles of a two-sided interval, 39 at least.
+
+    Of n resamples the least is the quantile of 1 / (n + 1) and the greatest that of n / (n + 1):
+    so small are their P-values, too, which several tests demand to be smaller by their number.
+    """
+    # 1 - 0.9 is a little less than 0.1.
+    return max(math.ceil(2 * n_tests / (1 - level) * (1 - 1e-12)) - 1, MIN_RESAMPLES)
+
+
+def as_positive(value: object, name: str, *, maximum: float = sys.float_info.max) -> float:
+    """Return a positive number as a float, refusing anything else."""
+    number = as_float(value)
+    if not number > 0:
+        raise CalibrantError("must be a positive number", argument=name, value=value)
+    if number > maximum:
+        raise CalibrantError(
+            "must be at most {maximum:g}", argument=name, value=value, maximum=maximum
+        )
+    return number
+
+
+def as_bandwidth(value: object, name: str = "bandwidth") -> float:
+    """Return the scale of a kernel or of noise."""
+    return as_positive(value, name, maximum=MAX_BANDWIDTH)
+
+
+def as_level(level: object) -> float:
+    """Return a confidence level, a number between 0 and 1."""
+    number = as_positive(level, "level", maximum=math.inf)
+    if number >= 1:
+        raise CalibrantError(
+            "must lie between 0 and 1", argument="level", value=level, hint="0.95 is 95%"
+        )
+    return number
+
+
+def as_pair(value: Any) -> tuple[float, float]:
+    """Return two numbers as floats; nan for what is not two numbers."""
+    several = isinstance(value, Sequence) or (isinstance(value, np.ndarray) and value.ndim == 1)
+    if not several or len(value) != 2:
+        return math.nan, math.nan
+    return as_float(value[0]), as_float(value[1])
+
+
+def as_flag(value: object, name: str) -> bool:
+    """Return a flag, refusing what only has a truth value: the text "false" is true."""
+    if not isinstance(value, bool | np.bool_):
+        raise CalibrantError("must be True or False", argument=name, value=value)
+    return bool(value)
+
+
+def as_float(value: Any) -> float:
+    """Return a real number as a float: infinite if it is too large for one, nan if it is none."""
+    is_number = isinstance(value, Real) and not isinstance(value, bool)
+    try:
+        return float(value) if is_number else math.nan
+    except OverflowError:
+        return math.inf if value > 0 else -math.inf
+
+
+def check_not_empty(array: AnyArray, name: str) -> None:
+    """Refuse an argument with no rows."""
+    if array.ndim == 0:
+        raise CalibrantError("must have one value per row", argument=name, value=array)
+    if array.shape[0] == 0:
+        raise CalibrantError("must have at least one row", argument=name, value=0, found="none")
+
+
+def check_same_length(a: AnyArray, a_name: str, b: AnyArray, b_name: str) -> None:
+    """Refuse two arguments whose numbers of rows differ."""
+    if a.shape[0] != b.shape[0]:
+        raise CalibrantError(
+            "must have as many rows as {other}",
+            argument=b_name,
+            value=b.shape[0],
+            found="{value} and {n_rows}",
+            other=a_name,
+            n_rows=a.shape[0],
+        )
+
+
+def as_numbers(array: AnyArray, name: str) -> AnyArray:
+    """Return an array of real numbers, taking objects such as Decimal to float64."""
+    if is_real(array):
+        return array
+    if array.dtype.kind != "O":
+        _refuse_non_number(array, 0, name)
+    for flat, value in enumerate(array.flat):
+        if isinstance(value, str | bytes) or not hasattr(value or 0, "__float__"):
+            _refuse_non_number(array, flat, name)
+    try:
+        return array.astype(np.float64)
+    except (TypeError, ValueError, OverflowError) as problem:
+        raise CalibrantError(
+            "must hold numbers, and cannot be converted: {reason}",
+            argument=name,
+            reason=str(problem),
+        ) from problem
+
+
+def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
+    """Refuse values outside [0, 1], saying whether they look like percentages or logits."""
+    if are_unit(p):
+        return
+    check_finite(p, name)
+    hint = _hint_for_range(p, float(p.min()), float(p.max()))
+    _refuse(p, (p < 0) | (p > 1), name, "must lie in [0, 1]", hint)
+
+
+def _hint_for_range(p: AnyArray, low: float, high: float) -> str:
+    """Say what numbers outside [0, 1] look like."""
+    if low >= -_ROUNDING_EXCESS and high <= 1 + _ROUNDING_EXCESS:
+        return "rounding errors? clip them to [0, 1]"
+    if high <= 0:
+        return "log-probabilities? exponentiate them first"
+    if low < 0:
+        inverse = "scipy.special.expit" if p.ndim == 1 else "scipy.special.softmax over columns"
+        return f"logits or scores? convert them to probabilities first, for example by {inverse}"
+    if high <= 100 and np.mean(p > 1) > 0.5:
+        return "percentages? divide by 100"
+    return "only probabilities can be calibrated"
+
+
+def check_logits(u: AnyArray, name: str = "logits") -> None:
+    """Refuse logits that are not one number per row; infinite ones are certain predictions."""
+    check_not_empty(u, name)
+    check_one_axis(u, name)
+    if np.isnan(u).any():
+        _refuse(u, np.isnan(u), name, "must be numbers", "remove or fill such rows")
+
+
+def check_one_axis(array: AnyArray, name: str) -> None:
+    """Refuse an array that is not one column."""
+    if array.ndim != 1:
+        raise CalibrantError("must have shape (n,)", argument=name, value=array.shape)
+
+
+def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
+    """Refuse class probabilities whose rows do not sum to 1."""
+    # Multiplying by ones is faster than adding up short rows; other types would be copied for it.
+    of_doubles = p.dtype == np.float64
+    sums = p @ np.ones(p.shape[1]) if of_doubles else p.sum(axis=1, dtype=np.float64)
+    if max(1 - sums.min(), sums.max() - 1) > ROW_SUM_TOLERANCE:
+        wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
+        row = int(np.argmax(wrong))
+        raise CalibrantError(
+            "must have rows that sum to 1",
+            argument=name,
+            value=float(sums[row]),
+            found="a sum of {total:.6g}",
+            position=row,
+            count=int(np.count_nonzero(wrong)),
+            hint="normalize the rows, or give the column of one class at a time",
+            total=sums[row],
+        )
+
+
+def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
+    """Refuse weights that are not one non-negative number in range per row, not all zero."""
+    if w.ndim != 1 or w.shape[0] != n:
+        raise CalibrantError(
+            "must have one weight per row, shape ({n},)", argument=name, value=w.shape, n=n
+        )
+    check_finite(w, name)
+    if w.min() < 0:
+        _refuse(w, w < 0, name, "must not be negative")
+    if w.max() == 0:
+        raise CalibrantError(
+            "must not be zero everywhere", argument=name, value=0, found="{n} zeros", n=n
+        )
+    if not are_weights(w):
+        hint = "rescale all weights, and set those that are negligible to 0"
+        outside = (w > 0) & outside_weights(w.astype(np.float64))
+        _refuse(w, outside, name, WEIGHT_RULE, hint)
+
+
+def are_weights(w: AnyArray) -> bool:
+    """Tell whether all are 0 or in the range of weights; nan is not."""
+    low, high = w.min(), w.max()
+    if low == 0 < high:
+        low = w.min(where=w > 0, initial=high)
+    # Narrow floats do not reach as far as these limits.
+    return bool(low == 0 == high or (float(low) >= MIN_WEIGHT and float(high) <= MAX_WEIGHT))
+
+
+def outside_weights(w: Any) -> Any:
+    """Tell which positive weights, in an array or a column of an engine, are out of range."""
+    return (w < MIN_WEIGHT) | (w > MAX_WEIGHT)
+
+
+def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
+    """Refuse numeric outcomes outside [0, 1], saying what they look like instead."""
+    if are_unit(y):
+        return
+    check_finite(y, name)
+    labels = np.unique(y)
+    if len(labels) <= 2 or np.all(labels == np.round(labels)):
+        raise not_binary(labels.tolist(), name)
+    _refuse(y, (y < 0) | (y > 1), name, "must lie in [0, 1]", "soft labels are probabilities")
+
+
+def not_binary(labels: Sequence[Any], name: str = "y_true") -> CalibrantError:
+    """Return the error of outcomes that are labels, of which it is unknown which is positive."""
+    if len(labels) > 2:
+        return CalibrantError(
+            "must be 0 or 1 (or soft) for one column of probabilities",
+            argument=name,
+            value=labels[-1],
+            found="{n_labels} labels such as {value}",
+            hint=ONE_COLUMN_PER_CLASS,
+            n_labels=len(labels),
+        )
+    return CalibrantError(
+        "must be 0 or 1 (or soft, in [0, 1])",
+        argument=name,
+        value=labels[-1],
+        found="the labels {first} and {value}" if len(labels) == 2 else "{value} in every row",
+        hint="name the positive one with {pos_label}",
+        first=shown(labels[0]),
+        n_labels=len(labels),
+    )
+
+
+def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
+    """Recognise (y_prob, y_true) given in the wrong order.
+
+    Soft labels alone are fine, and so are forecasts of 0 and 1 alone; many-valued labels with
+    forecasts that are all 0 or 1, both occurring, are an accident.
+    """
+    if not may_be_swapped(y, p) or not all_zero_or_one(p):
+        return
+    if p.min() == p.max():
+        return
+    inside = y[(y > 0) & (y < 1)]
+    if len(np.unique(inside)) >= _MANY_VALUES:
+        raise CalibrantError(
+            "and {y_prob} look swapped, as the first has many values between 0 and 1 and the "
+            "second only 0 and 1",
+            argument="y_true",
+            hint="exchange them",
+        )
+
+
+def may_be_swapped(y: AnyArray, p: AnyArray) -> bool:
+    """Tell whether the first rows look like it: labels with a point, forecasts of 0 and 1."""
+    return y.dtype.kind == "f" and all(first in (0, 1) for first in p[:32].tolist())
+
+
+def are_unit(array: AnyArray) -> bool:
+    """Tell whether all numbers lie in [0, 1]."""
+    if array.dtype.kind == "b":
+        return True
+    if array.flags.c_contiguous:
+        array = array.reshape(-1)
+    if array.dtype in _BITS_OF_ONE and array.flags.c_contiguous:
+        one = _BITS_OF_ONE[array.dtype]
+        bits = array.view(one.dtype)
+        # The place of the greatest is found sooner than the greatest itself.
+        if bits[bits.argmax()] <= one:
+            return True
+    # Other numbers, and perhaps a zero with a sign.
+    return bool(array.min() >= 0 and array.max() <= 1)
+
+
+def all_zero_or_one(values: AnyArray) -> bool:
+    """Tell whether there is nothing but 0 and 1."""
+    expected = values == 0
+    expected |= values == 1
+    return bool(expected.all())
+
+
+def check_finite(array: AnyArray, name: str) -> None:
+    """Refuse nan and infinite numbers."""
+    if array.dtype.kind != "f" or array.size == 0:
+        return
+    if not (np.isfinite(array.min()) and np.isfinite(array.max())):
+        _refuse(array, ~np.isfinite(array), name, "must be finite", "remove or fill such rows")
+
+
+def _refuse(
+    array: AnyArray, bad: AnyArray, name: str, rule: str, hint: str | None = None
+) -> NoReturn:
+    flat = int(np.argmax(bad))
+    raise CalibrantError(
+        rule,
+        argument=name,
+        value=array.flat[flat],
+        position=_position(array, flat),
+        count=int(np.count_nonzero(bad)),
+        hint=hint,
+    )
+
+
+def _refuse_non_number(array: AnyArray, flat: int, name: str) -> NoReturn:
+    raise CalibrantError(
+        "must hold numbers",
+        argument=name,
+        value=array.flat[flat],
+        position=_position(array, flat),
+        hint="convert it first",
+    )
+
+
+def _position(array: AnyArray, flat: int) -> Position:
+    if array.ndim != 2:
+        return flat
+    row, column = np.unravel_index(flat, array.shape)
+    return int(row), int(column)
+
+
+# How calls say what is random in them: a seed or a generator.
+
+Generator = np.random.Generator
+
+
+def read_generator(rng: Any) -> Generator:
+    """Read a seed or a generator; the same seed always gives the same draws."""
+    if isinstance(rng, Generator):
+        return rng
+    is_whole = isinstance(rng, int | np.integer) and not isinstance(rng, bool)
+    if not is_whole or rng < 0:
+        raise CalibrantError(
+            "must be a whole number of at least 0 or a numpy Generator", argument="rng", value=rng
+        )
+    return np.random.default_rng(int(rng))
+
+
+# Rows from outside: checked, and made a sample of; labels of groups and clusters.
+#
+# Long plain columns are not read twice: compiled passes check rows while they add them up, and
+# whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
+
+
+def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
+    """Return checked weights, or None where every row counts once."""
+    if sample_weight is None:
+        return None
+    w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
+    w = as_numbers(w, "sample_weight")
+    check_weights(w, n)
+    return w
+
+
+def one_column(array: AnyArray, name: str) -> AnyArray:
+    """Return shape (n,) or (n, 1) as (n,)."""
+    if array.ndim == 2 and array.shape[1] == 1:
+        return array[:, 0]
+    check_one_axis(array, name)
+    return array

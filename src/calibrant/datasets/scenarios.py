@@ -1,0 +1,536 @@
+"""Score distributions: how a simulated forecaster's predictions are spread over [0, 1].
+
+Each can be drawn from, and each can be integrated against by a quadrature rule: points in
+ascending order and the probability mass each one stands for. Panels end at every thousandth, at
+the break points asked for and, for the logit-normal, at even steps of the logit; each carries
+eight Gauss-Legendre points. An integrand that is smooth between these panel ends is integrated to
+a few units of 1e-15.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Protocol
+
+import numpy as np
+
+from calibrant.data.validation import as_bins, as_count, check_choice, read_generator
+from calibrant.datasets.bundled import MAX_ROWS, Dataset, FloatArray
+from calibrant.errors import CalibrantError
+
+__all__ = [
+    "SCENARIOS",
+    "BetaScores",
+    "Calibration",
+    "Identity",
+    "LogitNormalScores",
+    "LogitScaling",
+    "RoundedScores",
+    "Scenario",
+    "Scores",
+    "Shift",
+    "Shrinkage",
+    "Simulation",
+    "Wave",
+    "simulate",
+]
+
+_THOUSANDTHS = np.arange(1001) / 1000
+_NODES_PER_PANEL = 8
+# The normal law has less than 1e-22 of its mass further out than this many standard deviations.
+_NORMAL_REACH = 10
+
+
+class Scores(Protocol):
+    """A distribution of predictions on [0, 1]."""
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `n` predictions."""
+        ...
+
+    def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
+        """Return ascending points and their masses, with panels ending at `breaks`."""
+        ...
+
+
+@dataclass(frozen=True)
+class BetaScores:
+    """p ~ Beta(a, b), with whole a and b: a polynomial density, so exact quadrature."""
+
+    a: int
+    b: int
+
+    def __post_init__(self) -> None:
+        as_count(self.a, "a")
+        as_count(self.b, "b")
+
+    def __str__(self) -> str:
+        return f"Beta({self.a}, {self.b})"
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `n` predictions."""
+        return rng.beta(self.a, self.b, n)
+
+    def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
+        """Return ascending points and their masses, with panels ending at `breaks`."""
+        points, widths = _gauss_legendre(_panel_ends(breaks))
+        scale = self.a * math.comb(self.a + self.b - 1, self.a)
+        density = scale * points ** (self.a - 1) * (1 - points) ** (self.b - 1)
+        return points, density * widths
+
+
+@dataclass(frozen=True)
+class LogitNormalScores:
+    """logit p ~ N(mean, sd^2): for a large mean much of the mass lies very close to 1."""
+
+    mean: float
+    sd: float
+
+    def __post_init__(self) -> None:
+        if not (math.isfinite(self.mean) and 0 < self.sd < math.inf):
+            raise CalibrantError(
+                "must be finite, and {sd} positive",
+                argument="mean",
+                value=self.mean,
+                found="{value} and {deviation}",
+                deviation=self.sd,
+            )
+
+    def __str__(self) -> str:
+        return f"sigmoid(N({self.mean:g}, {self.sd:g}^2))"
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `n` predictions."""
+        from scipy.special import expit
+
+        return np.asarray(expit(rng.normal(self.mean, self.sd, n)))
+
+    def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
+        """Return ascending points and their masses, with panels ending at `breaks`."""
+        from scipy.special import expit
+
+        inner = _panel_ends(breaks)[1:-1]
+        reach = _NORMAL_REACH * self.sd
+        steps = np.linspace(self.mean - reach, self.mean + reach, 4 * _NORMAL_REACH + 1)
+        logits = np.log(inner) - np.log1p(-inner)
+        ends = np.union1d(steps, logits[np.abs(logits - self.mean) < reach])
+        u, widths = _gauss_legendre(ends)
+        density = np.exp(-0.5 * ((u - self.mean) / self.sd) ** 2) / (self.sd * math.sqrt(math.tau))
+        return np.asarray(expit(u)), density * widths
+
+
+@dataclass(frozen=True)
+class RoundedScores:
+    """Continuous scores rounded to a multiple of 1 / levels: ties, and scores on bin edges."""
+
+    exact: Scores
+    levels: int
+
+    def __post_init__(self) -> None:
+        as_count(self.levels, "levels")
+
+    def __str__(self) -> str:
+        return f"{self.exact} rounded to 1/{self.levels}"
+
+    def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
+        """Draw `n` predictions."""
+        return np.rint(self.exact.sample(n, rng) * self.levels) / self.levels
+
+    def quadrature(self, _breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
+        """Return the levels and their probabilities; a finite law needs no breaks."""
+        halfway = (np.arange(self.levels) + 0.5) / self.levels
+        points, masses = self.exact.quadrature(halfway)
+        # Summed level by level: a difference of running sums could fall below 0 in a thin tail.
+        level = np.searchsorted(halfway, points)
+        share = np.bincount(level, weights=masses, minlength=self.levels + 1).astype(np.float64)
+        return np.arange(self.levels + 1) / self.levels, share
+
+
+def _panel_ends(breaks: FloatArray) -> FloatArray:
+    return np.union1d(_THOUSANDTHS, breaks[(breaks > 0) & (breaks < 1)])
+
+
+def _gauss_legendre(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return points and Lebesgue weights of the composite Gauss-Legendre rule over the panels."""
+    nodes, weights = np.polynomial.legendre.leggauss(_NODES_PER_PANEL)
+    half = np.diff(ends)[:, None] / 2
+    middle = (ends[:-1] + ends[1:])[:, None] / 2
+    return (middle + half * nodes).ravel(), (half * weights).ravel()
+
+
+# Calibration functions: the chance of outcome 1 where a simulated forecaster says p.
+#
+# Small frozen values, called on an array of predictions. ``str`` gives the formula.
+
+
+class Calibration(Protocol):
+    """A function p -> P(y = 1 | p) on [0, 1], applied element by element."""
+
+    def __call__(self, p: FloatArray, /) -> FloatArray:
+        """Return P(y = 1 | p)."""
+        ...
+
+
+@dataclass(frozen=True)
+class Identity:
+    """p itself: perfect calibration."""
+
+    def __str__(self) -> str:
+        return "p"
+
+    def __call__(self, p: FloatArray, /) -> FloatArray:
+        """Return P(y = 1 | p)."""
+        return p
+
+
+@dataclass(frozen=True)
+class LogitScaling:
+    """sigmoid(slope * logit p): overconfident for slope < 1, underconfident for slope > 1."""
+
+    slope: float
+
+    def __str__(self) -> str:
+        return f"sigmoid({self.slope:g} logit p)"
+
+    def __call__(self, p: FloatArray, /) -> FloatArray:
+        """Return P(y = 1 | p)."""
+        # The same function written without logarithms, so that 0 and 1 need no special care.
+        odds, against = p**self.slope, (1 - p) ** self.slope
+        return odds / (odds + against)
+
+
+@dataclass(frozen=True)
+class Shift:
+    """p + by, kept within [0, 1]."""
+
+    by: float
+
+    def __str__(self) -> str:
+        return f"clip(p {'-' if self.by < 0 else '+'} {abs(self.by):g}, 0, 1)"
+
+    def __call__(self, p: FloatArray, /) -> FloatArray:
+        """Return P(y = 1 | p)."""
+        return np.clip(p + self.by, 0, 1)
+
+
+@dataclass(frozen=True)
+class Shrinkage:
+    """(1 - share) p + share * centre: outcomes closer to `centre` than the forecaster says."""
+
+    share: float
+    centre: float
+
+    def __str__(self) -> str:
+        return f"{1 - self.share:g} p + {self.share * self.centre:g}"
+
+    def __call__(self, p: FloatArray, /) -> FloatArray:
+        """Return P(y = 1 | p)."""
+        return p + self.share * (self.centre - p)
+
+
+@dataclass(frozen=True)
+class Wave:
+    """p + height * sin(2 pi cycles p): errors of both signs that cancel in wide bins."""
+
+    height: float
+    cycles: int
+
+    def __str__(self) -> str:
+        return f"p + {self.height:g} sin({2 * self.cycles} pi p)"
+
+    def __call__(self, p: FloatArray, /) -> FloatArray:
+        """Return P(y = 1 | p)."""
+        return p + self.height * np.sin(2 * np.pi * self.cycles * p)
+
+
+# Scenarios: a score distribution and a calibration function, hence an exactly known truth.
+#
+# Every population value below is a norm of one signed measure, nu(dp) = (P(y = 1 | p) - p) F(dp),
+# with F the score distribution. Its running integral N(x) = nu([0, x)) is piecewise monotone, with
+# turns only where P(y = 1 | p) - p changes sign, so its range, its largest modulus and its total
+# variation need N at finitely many points. For the named scenarios the values agree with closed
+# forms and independent quadrature to 1e-12. A calibration function with a kink or a jump loses no
+# accuracy if it lies at a thousandth, and some elsewhere: up to 1e-8 for a kink, 1e-5 for a jump.
+
+# A fixed point so many times smaller than its upper bound is 0.
+_MAX_HALVINGS = 100
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A population of predictions and outcomes whose calibration error is known exactly.
+
+    Attributes
+    ----------
+    name : str
+        A short name.
+    scores : Scores
+        The distribution of the predictions p: something with `sample` and `quadrature`.
+    calibration : callable
+        The function p -> P(y = 1 | p), applied element by element to an array.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import SCENARIOS
+    >>> SCENARIOS["overconfident"].formula
+    'p ~ Beta(2, 2), P(y = 1 | p) = sigmoid(0.6 logit p)'
+    >>> round(SCENARIOS["overconfident"].smooth_ece(), 4)
+    0.0616
+    """
+
+    name: str
+    scores: Scores
+    calibration: Calibration
+
+    @property
+    def formula(self) -> str:
+        """The two laws, in one line."""
+        return f"p ~ {self.scores}, P(y = 1 | p) = {self.calibration}"
+
+    def outcome_probability(self, p: FloatArray) -> FloatArray:
+        """Return P(y = 1 | p), refusing a calibration function that leaves [0, 1]."""
+        chance = self.calibration(p)
+        outside = np.flatnonzero(~((chance >= 0) & (chance <= 1)))
+        if outside.size:
+            first = outside[0]
+            raise CalibrantError(
+                "must give values in [0, 1]",
+                argument="calibration",
+                value=chance[first],
+                found="{y:g} at p = {p:g} in scenario {name!r}",
+                y=chance[first],
+                p=p[first],
+                name=self.name,
+            )
+        return chance
+
+    def quadrature(self, breaks: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
+        """Return points p and the probability mass that each stands for.
+
+        With y_true = ``outcome_probability(points)``, y_prob = points and sample_weight = masses,
+        a measure that takes soft labels and weights gives its own population value. Pass the edges
+        of its bins, if it has any, as `breaks`.
+        """
+        return self.scores.quadrature(np.array([]) if breaks is None else breaks)
+
+    def base_rate(self) -> float:
+        """Return P(y = 1)."""
+        points, masses = self.quadrature()
+        return float(masses @ self.outcome_probability(points))
+
+    def true_ece(self) -> float:
+        """Return E |P(y = 1 | p) - p|, the l1 calibration error that binned ECE estimates."""
+        return float(np.abs(np.diff(self._running_integral(self._turns()))).sum())
+
+    def binned_ece(self, n_bins: int = 15) -> float:
+        """Return what ECE with `n_bins` uniform bins, closed on the left, tends to as n grows.
+
+        It is at most `true_ece`, since errors of opposite sign cancel within a bin.
+        """
+        n_bins = as_bins(n_bins)
+        edges = np.append(np.arange(n_bins) / n_bins, np.inf)
+        return float(np.abs(np.diff(self._running_integral(edges))).sum())
+
+    def ecce_mad(self) -> float:
+        """Return max |N(x)|, the limit of ECCE-MAD."""
+        return float(np.abs(self._running_integral(self._turns())).max())
+
+    def ecce_r(self) -> float:
+        """Return max N(x) - min N(x), the limit of ECCE-R."""
+        return float(np.ptp(self._running_integral(self._turns())))
+
+    def smooth_ece(self, bandwidth: float | None = None) -> float:
+        """Return the population smECE at a bandwidth, or by default its fixed point.
+
+        Time grows as 1 / bandwidth; a fixed point above 0.003 takes about a second.
+        """
+        points, masses = self.quadrature()
+        signed = masses * self._residual(points)
+        if bandwidth is None:
+            return _fixed_point(lambda scale: _smoothed_l1(points, signed, scale), self.true_ece())
+        if not 0 < bandwidth < math.inf:
+            raise CalibrantError("must be a positive number", argument="bandwidth", value=bandwidth)
+        return _smoothed_l1(points, signed, bandwidth)
+
+    def _residual(self, p: FloatArray) -> FloatArray:
+        return self.outcome_probability(p) - p
+
+    def _running_integral(self, at: FloatArray) -> FloatArray:
+        """Return N(x) = nu([0, x)) at each x; an x above 1 takes in the scores at 1 too."""
+        points, masses = self.quadrature(at)
+        sums = np.concatenate(([0.0], np.cumsum(masses * self._residual(points))))
+        return sums[np.searchsorted(points, at)]
+
+    def _turns(self) -> FloatArray:
+        """Return where N starts, turns and ends."""
+        points, _ = self.quadrature()
+        return np.concatenate(([0.0], _sign_changes(self._residual, points), [np.inf]))
+
+
+def _sign_changes(function: Callable[[FloatArray], FloatArray], grid: FloatArray) -> FloatArray:
+    """Return where the function changes sign, if it does so at most once between grid points."""
+    values = function(grid)
+    # Where the function is nothing but rounding noise its sign means nothing, and matters to none.
+    clear = np.abs(values) > 1e-13 * np.abs(values).max()
+    grid, values = grid[clear], values[clear]
+    change = np.flatnonzero(np.sign(values[:-1]) != np.sign(values[1:]))
+    low: FloatArray = grid[change]
+    high: FloatArray = grid[change + 1]
+    sign = np.sign(values[change])
+    # Fifty halvings take any bracket inside [0, 1] down to rounding.
+    for _ in range(50):
+        middle = (low + high) / 2
+        before = np.sign(function(middle)) == sign
+        low, high = np.where(before, middle, low), np.where(before, high, middle)
+    return high
+
+
+def _smoothed_l1(points: FloatArray, signed: FloatArray, scale: float) -> float:
+    """Return the L1 norm of the point masses `signed`, smoothed by the reflected Gaussian.
+
+    The reflected Gaussian is the heat kernel with insulated ends: it damps the k-th cosine by
+    exp(-(pi k scale)^2 / 2). That leaves a short series, with an explicit antiderivative.
+    """
+    # Beyond 2.75 / scale the damping is below the rounding of the first term.
+    k = np.arange(1, math.ceil(2.75 / scale) + 1)
+    # One cosine at a time: all of them at once would fill the memory at small scales.
+    cosines = np.array([signed @ np.cos(np.pi * j * points) for j in k])
+    damped = 2 * cosines * np.exp(-((np.pi * k * scale) ** 2) / 2)
+    mean = float(signed.sum())
+
+    def density(t: FloatArray) -> FloatArray:
+        series: FloatArray = np.cos(np.pi * np.outer(t, k)) @ damped
+        return mean + series
+
+    # The smoothed density hardly turns faster than the kernel does: eight steps a scale see it.
+    grid = np.linspace(0, 1, math.ceil(8 / scale) + 1)
+    ends = np.concatenate(([0.0], _sign_changes(density, grid), [1.0]))
+    antiderivative = mean * ends + np.sin(np.pi * np.outer(ends, k)) @ (damped / (np.pi * k))
+    return float(np.abs(np.diff(antiderivative)).sum())
+
+
+def _fixed_point(norm_at: Callable[[float], float], upper: float) -> float:
+    """Return the s with norm_at(s) = s, for a non-increasing norm that never exceeds `upper`."""
+    # A residual of one sign is not lessened by smoothing: then the fixed point is the bound itself.
+    if upper == 0 or norm_at(upper) >= upper:
+        return upper
+    from scipy.optimize import brentq
+
+    lower = upper / 2
+    for _ in range(_MAX_HALVINGS):
+        if norm_at(lower) >= lower:
+            break
+        lower /= 2
+    return float(brentq(lambda scale: norm_at(scale) - scale, lower, upper, xtol=1e-14))
+
+
+_BELL = BetaScores(2, 2)
+_OVERCONFIDENT = LogitScaling(0.6)
+
+#: The named scenarios; see `simulate` for the table.
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
+    {
+        scenario.name: scenario
+        for scenario in (
+            Scenario("perfect", _BELL, Identity()),
+            Scenario("slightly_overconfident", _BELL, LogitScaling(0.9)),
+            Scenario("overconfident", _BELL, _OVERCONFIDENT),
+            Scenario("underconfident", _BELL, LogitScaling(1.5)),
+            Scenario("sinusoidal", _BELL, Wave(0.1, 2)),
+            Scenario("shifted", _BELL, Shift(-0.03)),
+            Scenario("tenths", RoundedScores(_BELL, 10), _OVERCONFIDENT),
+            Scenario("rare", BetaScores(1, 99), Shrinkage(0.5, 0.01)),
+            Scenario("softmax", LogitNormalScores(2, 2), _OVERCONFIDENT),
+            Scenario("skewed", BetaScores(1, 1), Wave(0.1, 4)),
+        )
+    }
+)
+
+# Samples drawn from a scenario, together with the truth they were drawn from.
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Simulation(Dataset):
+    """A simulated sample and the population behind it.
+
+    Attributes
+    ----------
+    truth : Scenario
+        The score distribution, the calibration function, and the population values of the
+        calibration errors: ``truth.true_ece()``, ``truth.binned_ece(15)``,
+        ``truth.ecce_mad()``, ``truth.ecce_r()``, ``truth.smooth_ece()``.
+    """
+
+    truth: Scenario
+
+
+def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator = 0) -> Simulation:
+    """Draw a sample whose population calibration error is known.
+
+    Predictions are independent draws from the scenario's score distribution, outcomes independent
+    Bernoulli draws with the chance its calibration function gives. The named scenarios:
+
+    ====================== ============================= =========================== ======== ======
+    name                   scores p                      P(y = 1 | p)                true ECE smECE
+    ====================== ============================= =========================== ======== ======
+    perfect                Beta(2, 2)                    p                           0        0
+    slightly_overconfident Beta(2, 2)                    sigmoid(0.9 logit p)        0.0145   0.0144
+    overconfident          Beta(2, 2)                    sigmoid(0.6 logit p)        0.0638   0.0616
+    underconfident         Beta(2, 2)                    sigmoid(1.5 logit p)        0.0594   0.0571
+    sinusoidal             Beta(2, 2)                    p + 0.1 sin(4 pi p)         0.0645   0.0530
+    shifted                Beta(2, 2)                    clip(p - 0.03, 0, 1)        0.0300   0.0300
+    tenths                 Beta(2, 2) rounded to 1/10    sigmoid(0.6 logit p)        0.0619   0.0608
+    rare                   Beta(1, 99)                   0.5 p + 0.005               0.0037   0.0034
+    softmax                sigmoid(N(2, 2^2))            sigmoid(0.6 logit p)        0.0770   0.0759
+    skewed                 Beta(1, 1), that is uniform   p + 0.1 sin(8 pi p)         0.0637   0.0408
+    ====================== ============================= =========================== ======== ======
+
+    In "rare" the base rate is exactly 1%. "skewed" is the synthetic example of Błasiok and
+    Nakkiran (2023, Figure 2d), there with n = 1000.
+
+    Parameters
+    ----------
+    scenario : str or Scenario
+        A name from the table (the keys of `SCENARIOS`), or a scenario of your own.
+    n : int
+        The number of rows.
+    rng : int or numpy.random.Generator
+        The seed, or the generator to draw from. The same seed gives the same bytes.
+
+    Returns
+    -------
+    Simulation
+        The sample, and the population as `truth`.
+
+    Examples
+    --------
+    >>> sample = simulate("overconfident", 1000)
+    >>> sample
+    Simulation(name='overconfident', n=1000)
+    >>> round(sample.truth.true_ece(), 4)
+    0.0638
+
+    Scenarios are values: change a part to make another, here calibrated scores with ties.
+
+    >>> from dataclasses import replace
+    >>> tied = replace(SCENARIOS["tenths"], calibration=SCENARIOS["perfect"].calibration)
+    >>> simulate(tied, 1000).truth.true_ece()
+    0.0
+    """
+    if not isinstance(scenario, Scenario):
+        check_choice(scenario, "scenario", SCENARIOS)
+        scenario = SCENARIOS[scenario]
+    n = as_count(n, "n", maximum=MAX_ROWS)
+    generator = read_generator(rng)
+    y_prob = scenario.scores.sample(n, generator)
+    y_true = generator.random(n) < scenario.outcome_probability(y_prob)
+    return Simulation(
+        y_true=y_true.astype(np.uint8),
+        y_prob=y_prob,
+        name=scenario.name,
+        source=f"simulated: {scenario.formula}",
+        truth=scenario,
+    )

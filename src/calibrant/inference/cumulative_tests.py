@@ -1,0 +1,332 @@
+"""Results of tests of calibration."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from calibrant._base import Result
+from calibrant.data import validation
+from calibrant.data.read import one_problem
+from calibrant.data.validation import Generator, read_generator
+from calibrant.errors import CalibrantError
+from calibrant.inference.null_simulation import (
+    TIE,
+    CalibratedOutcomes,
+    Null,
+    permuted_within,
+    simulate,
+)
+from calibrant.measures.cumulative import (
+    CumulativeDifferences,
+    Statistic,
+    cumulative_differences,
+    known_sigma,
+)
+from calibrant.measures.subpopulation import GroupCells, group_alone, read_group
+from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
+
+__all__ = ["cumulative_test", "subpopulation_test"]
+
+
+@dataclass(frozen=True, repr=False)
+class TestResult(Result):
+    """A test of calibration: how far something strays from 0, and how surprising that is.
+
+    Attributes
+    ----------
+    statistic
+        How far, in units of probability.
+    normalized
+        The statistic in units of `sigma`.
+    p_value
+        Chance of a statistic at least as large under the null hypothesis; never 0.
+    sigma
+        The standard deviation by which the statistic is judged.
+    n
+        How many rows were tested.
+    test
+        What was tested, in a few words.
+    method
+        "asymptotic" or "monte_carlo": where the P-value comes from.
+    n_resamples
+        How many samples were simulated for it; 0 for an asymptotic one.
+    """
+
+    statistic: float
+    normalized: float
+    p_value: float
+    sigma: float
+    n: int
+    test: str
+    method: str
+    n_resamples: int = 0
+
+    # Its name makes pytest take it for a class of tests wherever it is imported.
+    __test__ = False
+
+    @property
+    def is_least(self) -> bool:
+        """Whether no simulated sample strayed as far: then the P-value is a bound, no more."""
+        return self.n_resamples > 0 and self.p_value * (1 + self.n_resamples) < 1.5
+
+    def __repr__(self) -> str:
+        return (
+            f"TestResult({self.test}: {self.statistic:.4g} = {self.normalized:.4g} sigma, "
+            f"p {'<=' if self.is_least else '='} {self.p_value:.3g}, n = {self.n}, {self.method})"
+        )
+
+
+# Tests of calibration without bins, by the maximum excursion of cumulative differences.
+#
+# The statistics are those of :func:`calibrant.ecce_r` ("range") and :func:`calibrant.ecce_mad`
+# ("max"). Under the null hypothesis the cumulative differences of many rows are like Brownian motion,
+# which gives the asymptotic P-values; simulation gives P-values for any number of rows. Either way
+# the weights are taken as given: they may depend on the scores, but not on the outcomes beyond them.
+
+_LAWS = {Statistic.MAX: brownian_max, Statistic.RANGE: brownian_range}
+# Beyond about 38 sigma the probability is smaller than any double, but it is not 0.
+_SMALLEST = sys.float_info.min
+
+
+@dataclass(frozen=True)
+class ExcursionTest:
+    """A test of cumulative differences: which statistic, and where its P-value comes from.
+
+    `n_resamples` simulated samples give the P-value, or Brownian motion where there are none.
+    """
+
+    statistic: Statistic
+    n_resamples: int
+    rng: Generator
+
+    def __call__(
+        self, differences: CumulativeDifferences, null: Callable[[], Null], n: int, about: str
+    ) -> TestResult:
+        """Test differences over n rows; the null hypothesis is made only if it is simulated."""
+        observed = differences.excursion(self.statistic)
+        if differences.sigma == 0 and observed > 0:
+            raise _contradiction(differences, about)
+        sigma = known_sigma(differences, f"a test of {about}")
+        if self.n_resamples:
+            high, low = simulate(null(), self.n_resamples, self.rng)
+            simulated = self.statistic.of(high, low) / differences.total
+            p_value = rank_p_value(simulated, observed, TIE * sigma)
+        else:
+            p_value = max(float(_LAWS[self.statistic].sf(observed / sigma)), _SMALLEST)
+        return TestResult(
+            statistic=observed,
+            normalized=observed / sigma,
+            p_value=p_value,
+            sigma=sigma,
+            n=n,
+            test=f"{about}, {self.statistic.value}",
+            method="monte_carlo" if self.n_resamples else "asymptotic",
+            n_resamples=self.n_resamples,
+        )
+
+
+def cumulative_test(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    statistic: Literal["range", "max"] = "range",
+    method: Literal["asymptotic", "monte_carlo"] = "asymptotic",
+    n_resamples: int = 9999,
+    rng: int | Generator = 0,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> TestResult:
+    """Test perfect calibration by cumulative differences, without bins.
+
+    The null hypothesis is that every y_i is 1 with probability p_i, independently.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.ece`, without soft labels, whose noise is unknown.
+    statistic
+        "range", :func:`calibrant.ecce_r`, or "max", :func:`calibrant.ecce_mad`.
+    method
+        "asymptotic": the distribution of Brownian motion at statistic / sigma. "monte_carlo": the
+        rank among simulated samples, (1 + number at least as large) / (1 + n_resamples).
+    n_resamples
+        The number of samples that "monte_carlo" simulates, at least 39: no P-value is below
+        1 / (n_resamples + 1).
+    rng
+        A seed or a generator for them; the same seed gives the same P-value.
+    sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        "confidence" or a class label; a test is about one binary problem.
+
+    Returns
+    -------
+    TestResult
+        The statistic, in units of probability and of sigma_n, and its P-value, never 0: an
+        asymptotic one too small for a double is given as the smallest, 2.2e-308.
+
+    Notes
+    -----
+    Weights must not depend on the outcome given the score: they may be counts, or fractions of
+    a population, but weights chosen by outcome, such as class weights or inverse probabilities of
+    having been kept that differ between outcomes, make any P-value meaningless.
+
+    A Monte-Carlo P-value is then valid for every n, with ties too: it rejects at most as often as
+    it says. Asymptotic ones want many rows, and nearly distinct scores: with heavily tied
+    scores there are few increments, excursions are smaller than those of Brownian motion, and
+    P-values are conservative.
+    For calibrated scores in tenths at n = 10 000, a nominal 5% is really about 2% for "range" and
+    3% for "max".
+
+    An outcome of 1 at a prediction of 0, or of 0 at a prediction of 1, refutes the null hypothesis
+    by itself, whatever the P-value, which such a row hardly moves.
+
+    Asymptotic: two passes over many rows and a sort of few of them. Monte Carlo: time in proportion
+    to `n_resamples` times the number of distinct scores, about 0.1 s for 10^7 of them; memory a few
+    megabytes.
+
+    Doubling all weights changes nothing, but it is not the same as doubling the rows, which does
+    reduce noise.
+
+    References
+    ----------
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), Theorem 6.
+    Tygert, "Calibration of P-values for calibration and for deviation of a subpopulation
+    from the full population" (2022).
+
+    Examples
+    --------
+    >>> from calibrant.datasets import load_flares
+    >>> cumulative_test(*load_flares())
+    TestResult(calibration, range: 0.06351 = 4.626 sigma, p = 1.49e-05, n = 731, asymptotic)
+    >>> cumulative_test([0, 1, 1, 1], [0.5, 0.5, 0.5, 1.0], method="monte_carlo").p_value
+    1.0
+    """
+    test = _read_test(statistic, method, n_resamples, rng)
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    differences = cumulative_differences(problem, only_extremes=True)
+    return test(differences, lambda: CalibratedOutcomes.of(problem), problem.n, "calibration")
+
+
+def subpopulation_test(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    group: Any,
+    against: Literal["population", "calibration"] = "population",
+    statistic: Literal["range", "max"] = "range",
+    method: Literal["asymptotic", "monte_carlo"] = "asymptotic",
+    n_resamples: int = 9999,
+    rng: int | Generator = 0,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> TestResult:
+    """Test whether a group differs from its population, or from its own predictions.
+
+    Against the population the null hypothesis is that at the same score outcomes do not depend on
+    who is in the group; predictions may be badly calibrated, as long as they are so for all alike
+    (see Notes where scores are not shared).
+    Against calibration it is that the group's own outcomes follow the predictions:
+    :func:`cumulative_test` of its rows.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.ece`, without soft labels: the whole population.
+    group
+        True for the rows of the group.
+    against
+        "population" or "calibration".
+    statistic, method, n_resamples, rng
+        As in :func:`cumulative_test`.
+    sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        "confidence" or a class label; a test is about one binary problem.
+
+    Returns
+    -------
+    TestResult
+        The statistic of :func:`calibrant.subpopulation_curve`, its sigma and its P-value; `n`
+        counts the group's rows.
+
+    Notes
+    -----
+    At each distinct score of the group, the residuals y - p of its rows are compared with those of
+    all rows of the population, the group's included, that are nearer to this score than to any
+    other of the group's (at equal distance, the lower). Where there are no others, the increment
+    is 0.
+
+    sigma is the exact standard deviation of the last cumulative difference when residuals are
+    permuted within these cells, which "monte_carlo" does: it allows for the group's being part of
+    the population. Where each cell holds a single score, outcomes are permuted, and Monte-Carlo
+    P-values are valid for every n. Elsewhere they are approximate: residuals should hardly depend
+    on the score within a cell, as in narrow cells, or with calibrated predictions in wide ones. For
+    a group of calibrated scores in tenths, the others' being continuous, a nominal 5% was 4 to 8%
+    at n = 2000; with two or three events in all, and the group's scores rounded up, 12 to 14%.
+
+    Weights must not depend on the outcome given the score, as in :func:`cumulative_test`.
+
+    References
+    ----------
+    Tygert, "Cumulative deviation of a subpopulation from the full population" (2021). There the
+    first and last cells reach to the ends of the scores, and outcomes are compared instead of
+    residuals. Here rows beyond the group's lowest and highest scores are left out: they may be far
+    away, with noise unlike the group's.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> y_prob = rng.random(2000)
+    >>> group = rng.random(2000) < 0.3
+    >>> y_true = rng.random(2000) < np.where(group, y_prob**2, y_prob)
+    >>> subpopulation_test(y_true, y_prob, group=group).p_value < 1e-4
+    True
+    """
+    test = _read_test(statistic, method, n_resamples, rng)
+    validation.check_choice(against, "against", ("population", "calibration"))
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    member = read_group(group, sample_weight, problem)
+    n = int(member.sum())
+    if against == "calibration":
+        alone = group_alone(problem, member)
+        about = "group against calibration"
+        differences = cumulative_differences(alone, only_extremes=True)
+        return test(differences, lambda: CalibratedOutcomes.of(alone), n, about)
+    cells = GroupCells.around(problem, member)
+    if not cells.is_telling:
+        raise CalibrantError(
+            "cannot be compared with its population: near none of its scores are there both rows "
+            "of others and outcomes of either kind",
+            argument="group",
+        )
+    return test(cells.differences(), lambda: permuted_within(cells), n, "group against population")
+
+
+def _contradiction(differences: CumulativeDifferences, about: str) -> CalibrantError:
+    certain = differences.score[differences.increment != 0][0]
+    return CalibrantError(
+        "{about} is refuted without a test: all predictions are 0 or 1, which leaves no noise, and "
+        "one of {certain:g} has the outcome {outcome:g}",
+        about=about,
+        certain=certain,
+        outcome=1 - certain,
+    )
+
+
+def _read_test(
+    statistic: str, method: str, n_resamples: int, rng: int | Generator
+) -> ExcursionTest:
+    validation.check_choice(statistic, "statistic", ("range", "max"))
+    validation.check_choice(method, "method", ("asymptotic", "monte_carlo"))
+    n_resamples = validation.as_resamples(n_resamples)
+    n_simulated = n_resamples if method == "monte_carlo" else 0
+    return ExcursionTest(Statistic(statistic), n_simulated, read_generator(rng))

@@ -1,0 +1,352 @@
+"""Results of tests of calibration."""
+
+from __future__ import annotations
+
+import math
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from calibrant._base import FloatArray, Result
+from calibrant.data.problem import Pooled, Problem
+from calibrant.data.read import one_problem
+from calibrant.errors import CalibrantError
+from calibrant.inference.cumulative_tests import TestResult
+
+__all__ = ["calibration_slope_test", "spiegelhalter_test"]
+
+
+@dataclass(frozen=True, repr=False)
+class SlopeTestResult(Result):
+    """A logistic recalibration, logit P(y = 1) = intercept + slope logit(p), and its test.
+
+    Attributes
+    ----------
+    intercept, slope
+        The fitted coefficients, 0 and 1 for calibrated predictions; nan where the outcomes are
+        separated and there is no fit.
+    intercept_error, slope_error
+        Their standard errors.
+    statistic
+        Rao's score statistic at intercept 0 and slope 1, which needs no fit.
+    p_value
+        Chance of a larger statistic under perfect calibration: chi-squared with 2 degrees of
+        freedom, never 0.
+    n
+        How many rows were tested.
+    """
+
+    intercept: float
+    slope: float
+    intercept_error: float
+    slope_error: float
+    statistic: float
+    p_value: float
+    n: int
+
+    def __repr__(self) -> str:
+        return (
+            f"SlopeTestResult(slope {self.slope:.4g} +- {self.slope_error:.2g}, "
+            f"intercept {self.intercept:.4g} +- {self.intercept_error:.2g}, "
+            f"p = {self.p_value:.3g}, n = {self.n})"
+        )
+
+
+# Two classical tests of calibration: Spiegelhalter's z and the calibration slope and intercept.
+#
+# Both look for one kind of departure only: predictions too extreme or too timid, or, for the second,
+# also too high or too low throughout. :func:`calibrant.cumulative_test` looks for any kind.
+
+# A chance that is smaller than any double is still not 0.
+_SMALLEST = sys.float_info.min
+# Halved so often, any step is 0.
+_MAX_NEWTON_STEPS, _MAX_HALVINGS = 100, 2200
+# Newton's method doubles the number of right digits: after a step of this size the fit is exact.
+_SMALL_STEP = 1e-8
+# How much of the log-likelihood its own rounding may hide.
+_ROUNDING = 1e-10
+
+
+def spiegelhalter_test(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> TestResult:
+    """Test perfect calibration by Spiegelhalter's z: is the Brier score what it should be.
+
+    z = sum w_i (y_i - p_i)(1 - 2 p_i) / sqrt(sum w_i^2 (1 - 2 p_i)^2 p_i (1 - p_i)), nearly
+    standard normal for calibrated predictions, unless events are very few. The numerator over W is
+    the Brier score minus its expected value.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.ece`, without soft labels.
+    sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        "confidence" or a class label; a test is about one binary problem.
+
+    Returns
+    -------
+    TestResult
+        `statistic` is the excess of the Brier score, `normalized` is z: positive where predictions
+        are too extreme, negative where they are too timid. The P-value is two-sided.
+
+    Notes
+    -----
+    The test sees nothing of errors that leave the Brier score as expected, whatever their size.
+    It is undefined where every prediction is 0, 1/2 or 1.
+
+    For calibrated predictions a nominal 5% was 4 to 5% where at least 2 events and 2 non-events
+    were expected, and anything from 2 to 8% with fewer: 7 to 8% for predictions from Beta(1, 99) at
+    n = 50, half an event. Weights must not depend on the outcome given the score, as in
+    :func:`calibrant.cumulative_test`.
+
+    References
+    ----------
+    Spiegelhalter, "Probabilistic prediction in patient management and clinical trials" (1986).
+
+    Examples
+    --------
+    >>> spiegelhalter_test([0, 1, 1, 0, 1], [0.9, 0.8, 0.9, 0.1, 0.7])
+    TestResult(Brier score above expected: 0.064 = 0.6228 sigma, p = 0.533, n = 5, asymptotic)
+    """
+    problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
+    pooled = problem.pooled
+    lean = 1 - 2 * pooled.score
+    noise = pooled.weight_squared * lean**2 * pooled.score * (1 - pooled.score)
+    total = pooled.weight.sum()
+    excess, sigma = float(pooled.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
+    if sigma == 0:
+        raise CalibrantError(
+            "must hold a prediction other than 0, 1/2 and 1 for Spiegelhalter's z: there is no "
+            "noise in the Brier score",
+            argument="y_prob",
+        )
+    z = excess / sigma
+    return TestResult(
+        statistic=excess,
+        normalized=z,
+        p_value=max(math.erfc(abs(z) / math.sqrt(2)), _SMALLEST),
+        sigma=sigma,
+        n=problem.n,
+        test="Brier score above expected",
+        method="asymptotic",
+    )
+
+
+def calibration_slope_test(
+    y_true: Any,
+    y_prob: Any = None,
+    *,
+    sample_weight: Any = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> SlopeTestResult:
+    """Test calibration slope 1 and intercept 0, those of a perfect logistic recalibration.
+
+    In logit P(y = 1) = a + b logit(p), tests (a, b) = (0, 1) by the score statistic U' V^-1 U, with
+    U = sum w (y - p) x, V = sum w^2 p (1 - p) x x' and x = (1, logit p): chi-squared with 2 degrees
+    of freedom for calibrated predictions. Beside it, a and b as fitted by maximum (weighted)
+    likelihood: b < 1 says predictions are too extreme, b > 1 too timid; a > 0 too low at p = 1/2,
+    a < 0 too high.
+
+    Parameters
+    ----------
+    y_true, y_prob
+        As in :func:`calibrant.ece`, without soft labels. Predictions of 0 and 1, whose logit is
+        infinite, are refused; so are predictions that are all the same.
+    sample_weight, labels, pos_label
+        As in :func:`calibrant.ece`.
+    multiclass
+        "confidence" or a class label; a test is about one binary problem.
+
+    Returns
+    -------
+    SlopeTestResult
+        The joint P-value; slope, intercept and their standard errors, nan where there is no fit.
+
+    Notes
+    -----
+    The test needs no fit. The fit exists only where the predictions of the two outcomes overlap:
+    otherwise the slope would be infinite, and the coefficients are nan beside a sound P-value.
+
+    For calibrated predictions a nominal 5% was 4.8 to 5.3% where at least 5 events and 5 non-events
+    were expected, 6% with 2 of the rarer kind and up to 9% with fewer. The test allows for weights
+    that are not counts, where a likelihood ratio would not, but they must not depend on the outcome
+    given the score, as in :func:`calibrant.cumulative_test`.
+
+    The covariance of the coefficients is A^-1 B A^-1 with A = sum w m (1 - m) x x',
+    B = sum w^2 m (1 - m) x x' and m the fitted probabilities: the inverse information where rows
+    count once.
+
+    References
+    ----------
+    Cox, "Two further applications of a model for binary regression" (1958).
+    Rao, "Large sample tests of statistical hypotheses concerning several parameters with
+    applications to problems of estimation" (1948).
+
+    Examples
+    --------
+    >>> from calibrant.datasets import load_flares
+    >>> y_true, y_prob = load_flares("NOAA")
+    >>> calibration_slope_test(y_true, y_prob)
+    SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.149, n = 731)
+    """
+    problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
+    pooled = problem.rows.pooled
+    origin, x = _logits(pooled)
+    statistic = _score_statistic(x, pooled)
+    fit = _Recalibration.of(origin, x, pooled)
+    return SlopeTestResult(
+        intercept=fit.intercept,
+        slope=fit.slope,
+        intercept_error=fit.intercept_error,
+        slope_error=fit.slope_error,
+        statistic=statistic,
+        # The survival function of chi-squared with 2 degrees of freedom.
+        p_value=max(math.exp(-statistic / 2), _SMALLEST),
+        n=problem.n,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class _Recalibration:
+    """A fitted logistic recalibration: its coefficients and their standard errors, or nan."""
+
+    intercept: float = math.nan
+    slope: float = math.nan
+    intercept_error: float = math.nan
+    slope_error: float = math.nan
+
+    @classmethod
+    def of(cls, origin: float, x: FloatArray, pooled: Pooled) -> _Recalibration:
+        """Fit outcomes to logits origin + x."""
+        if not _outcomes_overlap(pooled):
+            return cls()
+        # Fitted in standard units of x, where the two coefficients hardly depend on each other.
+        u, centre, scale = _standard_units(x, pooled.weight)
+        centre += origin
+        try:
+            fitted, information = _fit(u, pooled, np.array([centre, scale]))
+            inverse = np.linalg.inv(information)
+        except np.linalg.LinAlgError:
+            return cls()
+        m = _probability(u, fitted)
+        back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]]) @ inverse
+        noise = _moments(u, pooled.weight_squared * m * (1 - m))
+        errors = np.sqrt(np.diag(back @ noise @ back.T))
+        slope = float(fitted[1]) / scale
+        return cls(float(fitted[0]) - slope * centre, slope, float(errors[0]), float(errors[1]))
+
+
+def _hard(problem: Problem) -> Problem:
+    if problem.is_soft:
+        raise CalibrantError(
+            "must be 0 or 1 for a test, as the noise of soft labels is unknown",
+            argument="y_true",
+            found="soft labels",
+        )
+    return problem
+
+
+def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
+    """Return the logit of one prediction, and how far those of all of them are from it."""
+    ends = (pooled.score == 0) | (pooled.score == 1)
+    if ends.any():
+        value = pooled.score[ends][0]
+        rows = int(pooled.rows[ends].sum())
+        raise CalibrantError(
+            "must lie strictly between 0 and 1 for the calibration slope, as logits must be finite",
+            argument="y_prob",
+            value=value,
+            count=rows,
+            hint="use the cumulative test, or change these predictions",
+        )
+    if len(pooled.score) == 1:
+        raise CalibrantError(
+            "must have two different values for the calibration slope",
+            argument="y_prob",
+            value=pooled.score[0],
+            found="{value} in every row",
+        )
+    x = np.log(pooled.score) - np.log1p(-pooled.score)
+    middle = len(x) // 2
+    near = pooled.score[middle]
+    low, high = np.minimum(pooled.score, near), np.maximum(pooled.score, near)
+    # Logits of neighbouring predictions differ by less than logarithms are rounded by, so they are
+    # compared by their odds ratio; far from each other it may overflow.
+    with np.errstate(over="ignore"):
+        excess = (high - low) / low / (1 - high)
+    apart = np.copysign(np.log1p(excess), pooled.score - near)
+    return float(x[middle]), np.where(excess < 1, apart, x - x[middle])
+
+
+def _score_statistic(x: FloatArray, pooled: Pooled) -> float:
+    """Return U' V^-1 U, in units of x where V is a multiple of the identity."""
+    noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
+    u, _, _ = _standard_units(x, noise)
+    return float((pooled.residual.sum() ** 2 + (pooled.residual @ u) ** 2) / noise.sum())
+
+
+def _standard_units(x: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
+    """Return (x - centre) / scale of mean 0 and variance 1, with centre and scale."""
+    centre = float(np.average(x, weights=weight))
+    scale = float(np.sqrt(np.average((x - centre) ** 2, weights=weight)))
+    return (x - centre) / scale, centre, scale
+
+
+def _outcomes_overlap(pooled: Pooled) -> bool:
+    """Whether each outcome has a prediction below one of the other, as a finite fit needs."""
+    ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
+    if not len(ones) or not len(zeros):
+        return False
+    return bool(ones[0] < zeros[-1] and zeros[0] < ones[-1])
+
+
+def _fit(x: FloatArray, pooled: Pooled, start: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Maximise the likelihood of a + b x by Newton's method; return (a, b) and the information."""
+    coefficients = start
+    likelihood = _log_likelihood(x, pooled, coefficients)
+    for _ in range(_MAX_NEWTON_STEPS):
+        fitted = _probability(x, coefficients)
+        excess = pooled.true - pooled.weight * fitted
+        information = _moments(x, pooled.weight * fitted * (1 - fitted))
+        step = np.linalg.solve(information, [excess.sum(), excess @ x])
+        if np.abs(step).max() < _SMALL_STEP:
+            return coefficients + step, information
+        # The likelihood is concave, so some fraction of the step improves it, up to rounding.
+        least = likelihood - _ROUNDING * abs(likelihood)
+        for _ in range(_MAX_HALVINGS):
+            reached = _log_likelihood(x, pooled, coefficients + step)
+            if reached >= least:
+                break
+            step = step / 2
+        coefficients, likelihood = coefficients + step, reached
+    raise np.linalg.LinAlgError("the likelihood has no maximum within reach")
+
+
+def _log_likelihood(x: FloatArray, pooled: Pooled, coefficients: FloatArray) -> float:
+    logit = coefficients[0] + coefficients[1] * x
+    return float(pooled.true @ logit - pooled.weight @ np.logaddexp(0, logit))
+
+
+def _probability(x: FloatArray, coefficients: FloatArray) -> FloatArray:
+    from scipy.special import expit
+
+    return np.asarray(expit(coefficients[0] + coefficients[1] * x))
+
+
+def _moments(x: FloatArray, weight: FloatArray) -> FloatArray:
+    """Return sum weight (1, x)' (1, x)."""
+    first, second = weight @ x, weight @ (x * x)
+    return np.array([[weight.sum(), first], [first, second]])

@@ -1,0 +1,446 @@
+"""Formats: files as DuckDB relations whose values can be trusted.
+
+Text files are read as text, and the columns that are asked for become numbers by one rule from the
+first row to the last: DuckDB judges columns by their first 20 480 rows, rounds decimals that come
+later to the whole numbers it has seen, and takes words such as NA for nothing in all columns or in
+none. Nor may it skip lines that look like notes or comments, rename a column because another has
+its name, or put what a folder is called in the place of a column.
+"""
+
+from __future__ import annotations
+
+import glob
+import gzip
+import re
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, ClassVar, Literal
+from urllib.parse import unquote
+
+from calibrant.errors import CalibrantError
+from calibrant.io.columns import Columns, in_words, quoted
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
+# What a file's name ends with, and what that is called.
+FORMATS = {
+    ".csv": "CSV",
+    ".tsv": "TSV",
+    ".txt": "CSV",
+    ".parquet": "Parquet",
+    ".pq": "Parquet",
+    ".jsonl": "JSON lines",
+    ".ndjson": "JSON lines",
+    ".json": "JSON",
+}
+_COMPRESSED = (".gz", ".zst")
+# What people write in a text file where there is no number, besides nothing.
+MISSING = ("NA", "NaN", "nan", "null", "NULL", ".")
+_IS_MISSING = f"IN {MISSING}"
+_WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+_DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
+_PROBABILITY_WITH_COMMA = re.compile(r"[01]|\d*,\d+")
+_PERCENTAGE = re.compile(r"[\d.,]+ ?%")
+# Folders such as site=a give a column, and the types that its values may be of.
+_FOLDER = re.compile(r"([^=]+)=(.*)", re.DOTALL)
+_NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+_TYPES = {
+    r"-?(0|[1-9]\d{0,17})": "BIGINT",
+    r"-?\d+\.\d+": "DOUBLE",
+    r"\d{4}-\d\d-\d\d": "DATE",
+}
+# What DuckDB calls a mark that it has not seen.
+_NO_MARK = ("(empty)", "\0", "")
+# So many lines are looked at for one that is not blank, and so many values for what they are like.
+_MOST_LINES = 1000
+
+# What the column of labels may hold: numbers and truth values; or words, so that yes and no stay
+# what they are; or either.
+LabelKind = Literal["number", "word", "either"]
+# How the groups of a file are written: as values, as text that may be numbers, or as JSON.
+GroupForm = Literal["values", "text", "json"]
+
+
+def format_of(path: Path) -> str:
+    """Return the ending that tells the format of a file."""
+    endings = [ending.lower() for ending in path.suffixes]
+    if endings and endings[-1] in _COMPRESSED:
+        endings.pop()
+    if not endings or endings[-1] not in FORMATS:
+        raise CalibrantError(
+            f"files must be called *{', *'.join(FORMATS)}, perhaps with {' or '.join(_COMPRESSED)} "
+            f"behind; got {path.name!r}"
+        )
+    return endings[-1]
+
+
+@dataclass(frozen=True)
+class OpenFile:
+    """A file and what its columns hold; here, one of Parquet, which says so itself.
+
+    Attributes
+    ----------
+    rows
+        The columns that are in the file.
+    types
+        Their SQL types, by the look of the first rows where the file does not say.
+    folders
+        The columns that folders give, with their SQL types, by name: ``site=a`` is one.
+    """
+
+    connection: DuckDBPyConnection
+    path: Path
+    rows: DuckDBPyRelation
+    types: Mapping[str, str]
+    folders: Mapping[str, tuple[str, str]]
+    form: ClassVar[GroupForm] = "values"
+
+    @property
+    def all_types(self) -> dict[str, str]:
+        """The SQL types of all columns, also of those that folders give."""
+        return {**self.types, **{name: kind for name, (_, kind) in self.folders.items()}}
+
+    def sql(self, name: str) -> str:
+        """Return a column, in the type that it is seen to hold, as SQL."""
+        if name in self.folders:
+            value, kind = self.folders[name]
+            return f"CAST({'NULL' if value == _NO_VALUE else _literal(value)} AS {kind})"
+        return quoted(name)
+
+    def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
+        """Return rows, and in them the columns that are asked for as SQL."""
+        return self.rows, {name: self.sql(name) for name in columns.names}
+
+    def header(self) -> list[str]:
+        """Return the names of all columns as they are written."""
+        found = self.connection.sql(
+            f"SELECT name, num_children FROM parquet_schema({_name(self.path)})"
+        ).fetchall()
+        # The first is that of the whole, and the parts of a column follow it.
+        names, i = [], 1
+        while i < len(found):
+            names.append(found[i][0])
+            n_parts = found[i][1] or 0
+            i += 1
+            while n_parts:
+                n_parts += (found[i][1] or 0) - 1
+                i += 1
+        return names
+
+    def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
+        """Return the error of a value that is of another type than is asked for."""
+        return None
+
+
+@dataclass(frozen=True)
+class JsonFile(OpenFile):
+    """A file of JSON: whole numbers may be followed by decimals, and groups be of any kind."""
+
+    form: ClassVar[GroupForm] = "json"
+
+    def header(self) -> list[str]:
+        """Return the names of all columns as they are written."""
+        return list(self.types)
+
+    def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
+        """Return rows, and in them the columns that are asked for as SQL."""
+        kinds = {name: self._kind(name, columns, label) for name in columns.names}
+        own = {name: kind for name, kind in kinds.items() if name in self.types}
+        rows = _json(self.connection, self.path, {**self.types, **own})
+        return rows, {name: OpenFile.sql(self, name) for name in columns.names}
+
+    def sql(self, name: str) -> str:
+        """Return a column, in the type that it is seen to hold, as SQL."""
+        sql = OpenFile.sql(self, name)
+        return sql if name in self.folders else f"CAST({sql} AS {self.types[name]})"
+
+    def _kind(self, name: str, columns: Columns, label: LabelKind) -> str:
+        kind = self.all_types[name]
+        if name == columns.groups:
+            return "JSON"
+        if name == columns.label and label == "word" and kind == "BOOLEAN":
+            return "VARCHAR"
+        if kind in ("VARCHAR", "JSON") and name in _numbers(columns, label):
+            values = _values(self.rows, f"{quoted(name)} IS NOT NULL", quoted(name))
+            if values:
+                raise _no_number(name, columns, values)
+            return "DOUBLE"
+        return "DOUBLE" if _WHOLE.fullmatch(kind) else kind
+
+
+@dataclass(frozen=True)
+class TextFile(OpenFile):
+    """A text file: every column is text, which is a number if it is asked for as one.
+
+    Attributes
+    ----------
+    times
+        How dates and times are written, by their type, where that is unusual.
+    options
+        How the file is read, as SQL.
+    """
+
+    times: Mapping[str, str] = field(default_factory=dict)
+    options: str = ""
+    form: ClassVar[GroupForm] = "text"
+
+    def sql(self, name: str) -> str:
+        """Return a column, in the type that it is seen to hold, as SQL."""
+        own = name not in self.folders
+        return self._as(name, self.types[name]) if own else OpenFile.sql(self, name)
+
+    def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
+        """Return rows, and in them the columns that are asked for as SQL."""
+        comma = self._has_decimal_commas(columns)
+        found = {
+            name: OpenFile.sql(self, name)
+            if name in (columns.groups, *self.folders)
+            else self._as(name, self._kind(name, columns, label), comma=comma)
+            for name in columns.names
+        }
+        return self.rows, found
+
+    def header(self) -> list[str]:
+        """Return the names of all columns as they are written."""
+        rows = _csv(self.connection, self.path, list(self.types), f"{self.options}, header=false")
+        return [str(cell) for cell in rows.limit(1).fetchall()[0]]
+
+    def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
+        """Return the error of a value that is of another type than is asked for."""
+        comma = self._has_decimal_commas(columns)
+        for name in columns.names:
+            if name in (columns.groups, *self.folders):
+                continue
+            cast = self._as(name, self._kind(name, columns, label), comma=comma, strict=False)
+            found = (
+                self.rows.project(f"row_number() OVER () - 1, {quoted(name)} AS t, {cast} AS v")
+                .filter(f"t NOT {_IS_MISSING} AND v IS NULL")
+                .limit(1)
+                .fetchall()
+            )
+            if found:
+                return _no_number(name, columns, [found[0][1]], found[0][0])
+        return None
+
+    def _kind(self, name: str, columns: Columns, label: LabelKind) -> str:
+        """Return the type that a column is asked for as."""
+        kind = self.types[name]
+        if name in (*columns.probs, columns.weight) or _WHOLE.fullmatch(kind):
+            return "DOUBLE"
+        if name == columns.label and label == "word" and kind == "BOOLEAN":
+            return "VARCHAR"
+        return "DOUBLE" if kind == "VARCHAR" and name in _numbers(columns, label) else kind
+
+    def _as(self, name: str, kind: str, *, comma: bool = False, strict: bool = True) -> str:
+        """Return a column as a type, null where a word for nothing is written.
+
+        Other text that is not of the type is an error, or null too where it is not `strict`.
+        """
+        column = text = quoted(name)
+        if kind == "VARCHAR":
+            # Where all else is truth values or numbers, words for nothing are no text.
+            is_text = self.types[name] == "VARCHAR"
+            return column if is_text else f"CASE WHEN NOT {column} {_IS_MISSING} THEN {column} END"
+        if comma and kind == "DOUBLE":
+            # A point has no place in a number with a decimal comma.
+            text = f"translate({column}, ',.', '.,')"
+        cast = f"TRY_CAST({text} AS {kind})"
+        if kind in self.times:
+            cast = f"CAST(try_strptime({text}, {_literal(self.times[kind])}) AS {kind})"
+        if not strict:
+            return cast
+        failing = f"CASE WHEN NOT {column} {_IS_MISSING} THEN CAST({text} AS {kind}) END"
+        return f"coalesce({cast}, {failing})"
+
+    def _has_decimal_commas(self, columns: Columns) -> bool:
+        """Tell whether probabilities, which have no thousands to part, are written with a comma."""
+        for name in columns.probs:
+            if self.types.get(name) == "VARCHAR":
+                column = quoted(name)
+                values = _values(self.rows, f"{column} NOT {_IS_MISSING}", column)
+                if values and all(map(_PROBABILITY_WITH_COMMA.fullmatch, values)):
+                    return True
+        return False
+
+
+def opened(connection: DuckDBPyConnection, path: Path) -> OpenFile | None:
+    """Return a file, or None where it has no rows."""
+    form = FORMATS[format_of(path)]
+    if path.stat().st_size == 0:
+        raise CalibrantError("the file is empty")
+    if path.suffix.lower() == ".gz":
+        _check_sums(path)
+    if form == "Parquet":
+        rows = connection.read_parquet(_pattern(path), hive_partitioning=False)
+        file = OpenFile(connection, path, rows, _types(rows), _folders(path, rows.columns))
+    elif form.startswith("JSON"):
+        rows = _json(connection, path)
+        file = JsonFile(connection, path, rows, _types(rows), _folders(path, rows.columns))
+    else:
+        file = _text_file(connection, path, form)
+    # No column is fetched: those that nobody asked for may be of types Python has no package for.
+    return file if file.rows.limit(1).project("1").fetchall() else None
+
+
+def check_unique(file: OpenFile, columns: Columns) -> None:
+    """Refuse a column whose name, in whatever case, another has: DuckDB renames one of them.
+
+    It calls the second p "p_1", so that all names are read only where there is one.
+    """
+    lower = {one.lower() for one in file.types}
+    suspects = [name for name in columns.names if f"{name.lower()}_1" in lower]
+    header = file.header() if suspects else []
+    for one in suspects:
+        same = [repr(name) for name in header if name.lower() == one.lower()]
+        if len(same) > 1:
+            raise CalibrantError(
+                f"each column must have a name of its own, in whatever case; got {same[0]} and "
+                f"{same[1]}: rename one of them"
+            )
+
+
+def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFile:
+    """Open a text file; its dialect is looked for once, as that is slow where columns are many."""
+    given = {"skip": str(_n_blank(connection, path)), "comment": "''"}
+    given |= {"delim": "'\t'"} if form == "TSV" else {}
+    found = connection.sql(
+        "SELECT Delimiter, Quote, Escape, Columns, DateFormat, TimestampFormat "
+        f"FROM sniff_csv({_name(path)}, {_listed(given)}, header=true, nullstr={['', *MISSING]})"
+    ).fetchall()
+    delimiter, quote, escape, columns, date, timestamp = found[0]
+    # Quotes may first occur after the rows that are looked at.
+    quote = '"' if quote in _NO_MARK else quote
+    escape = quote if escape in _NO_MARK else escape
+    marks = {"delim": delimiter, "quote": quote, "escape": escape}
+    options = _listed(given | {name: _literal(mark) for name, mark in marks.items()})
+    types = {column["name"]: column["type"] for column in columns}
+    times = {"DATE": date, "TIMESTAMP": timestamp}
+    return TextFile(
+        connection,
+        path,
+        _csv(connection, path, types, f"{options}, header=true"),
+        types,
+        _folders(path, types),
+        {kind: written for kind, written in times.items() if written},
+        options,
+    )
+
+
+def _n_blank(connection: DuckDBPyConnection, path: Path) -> int:
+    """Return how many blank lines a text file begins with."""
+    # Nobody writes such a delimiter: every line is one value.
+    options = "delim='\x01\x02\x03\x04', quote='', escape='', header=false, skip=0, comment=''"
+    lines = _csv(connection, path, ["line"], options).limit(_MOST_LINES).fetchall()
+    is_blank = [line is None or not line.strip() for (line,) in lines]
+    return 0 if all(is_blank) else is_blank.index(False)
+
+
+def _csv(
+    connection: DuckDBPyConnection, path: Path, names: Iterable[str], options: str
+) -> DuckDBPyRelation:
+    """Return the columns of a text file as text, null where nothing is written."""
+    columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in names)
+    return connection.sql(
+        f"FROM read_csv({_name(path)}, auto_detect=false, {options}, nullstr='', "
+        f"hive_partitioning=false, columns={{{columns}}})"
+    )
+
+
+def _json(
+    connection: DuckDBPyConnection, path: Path, types: Mapping[str, str] | None = None
+) -> DuckDBPyRelation:
+    columns = None if types is None else dict(types)
+    return connection.read_json(_pattern(path), columns=columns, hive_partitioning=False)
+
+
+def _types(rows: DuckDBPyRelation) -> dict[str, str]:
+    return dict(zip(rows.columns, map(str, rows.types), strict=True))
+
+
+def _folders(path: Path, own: Iterable[str]) -> dict[str, tuple[str, str]]:
+    """Return what folders called NAME=VALUE add to the columns that a file has of its own."""
+    taken = {name.lower() for name in own}
+    found = {}
+    for folder in path.parts[:-1]:
+        named = _FOLDER.fullmatch(folder)
+        if named and unquote(named[1]).lower() not in taken:
+            value = unquote(named[2])
+            kinds = (kind for form, kind in _TYPES.items() if re.fullmatch(form, value))
+            found[unquote(named[1])] = value, next(kinds, "VARCHAR")
+    return found
+
+
+def _check_sums(path: Path) -> None:
+    """Refuse a file that is not what was compressed: DuckDB does not look at checksums of gzip."""
+    try:
+        with gzip.open(path) as content:
+            while content.read(1 << 20):
+                pass
+    except (gzip.BadGzipFile, zlib.error, EOFError) as problem:
+        is_other = "CRC check" in str(problem) or "Incorrect length" in str(problem)
+        raise OSError("its checksum is wrong" if is_other else str(problem)) from problem
+
+
+def _numbers(columns: Columns, label: LabelKind) -> list[str]:
+    """Return the columns that must not hold text."""
+    return [name for role, name in columns.named() if role != "label" or label == "number"]
+
+
+def _values(rows: DuckDBPyRelation, condition: str, column: str) -> list[str]:
+    """Return the first few values of a column that meet a condition."""
+    found = rows.filter(condition).project(f"CAST({column} AS VARCHAR)")
+    return [value for (value,) in found.limit(_MOST_LINES).fetchall()]
+
+
+def _no_number(
+    name: str, columns: Columns, values: Sequence[str], position: int | None = None
+) -> CalibrantError:
+    """Return the error of the first value that is not a number."""
+    roles = {other: role for role, other in columns.named()}
+    role = roles.get(name, "along")
+    value = next((value for value in values if not _is_number(value)), values[0])
+    if _DECIMAL_COMMA.fullmatch(value):
+        found, hint = "{value}", "write a decimal point"
+    elif _PERCENTAGE.fullmatch(value):
+        found, hint = "the percentage {value}", "write it as a number from 0 to 1"
+    else:
+        found = "the text {value}"
+        hint = "convert it to 0 and 1 first" if role == "label" else "convert it first"
+    return CalibrantError(
+        "must hold numbers",
+        argument=role,
+        value=value,
+        found=found,
+        position=position,
+        hint=hint,
+        **in_words(role, name),
+    )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
+
+
+def _pattern(path: Path) -> str:
+    """Return the name of a file as a pattern for DuckDB, in which nothing is a pattern."""
+    return glob.escape(str(path))
+
+
+def _name(path: Path) -> str:
+    return _literal(_pattern(path))
+
+
+def _literal(text: str) -> str:
+    """Return text as SQL writes it, whatever is in it."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def _listed(options: Mapping[str, str]) -> str:
+    return ", ".join(f"{name}={value}" for name, value in options.items())

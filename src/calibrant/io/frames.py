@@ -1,0 +1,468 @@
+"""Groups: the values of a column as keys, and dictionaries of sketches by them."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from decimal import Decimal
+from typing import Any
+
+import narwhals.stable.v2 as nw
+import numpy as np
+
+from calibrant._base import AnyArray
+from calibrant.data import validation
+from calibrant.data.problem import Index
+from calibrant.data.sketch import Sketch
+from calibrant.data.sketch_cells import ABOVE, BELOW, LOGIT_REACH, Cells, CellTable, Offsets
+from calibrant.errors import MissingDependencyError
+from calibrant.io.columns import Columns, quoted
+from calibrant.io.formats import MISSING, GroupForm
+from calibrant.io.invalid_rows import (
+    Example,
+    Faults,
+    broken_in_engine,
+    broken_in_memory,
+    most_telling,
+    rules_of,
+)
+
+# Codes with a zero in front are no numbers.
+_WHOLE = re.compile(r"-?(0|[1-9]\d*)")
+_NUMBER = re.compile(_WHOLE.pattern + r"(\.\d*)?([eE][+-]?\d+)?")
+
+
+def key_of(value: Any) -> Any:
+    """Return the key of a group: None for null and nan, and whole numbers whole."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if value is None or value != value:
+        return None
+    if isinstance(value, Decimal):
+        return int(value) if value == int(value) else float(value)
+    return int(value) if isinstance(value, float) and value.is_integer() else value
+
+
+def keys_of(written: Iterable[Any], form: GroupForm) -> dict[Any, Any]:
+    """Return the keys of groups by what files write."""
+    found = [value for value in written if value is not None]
+    if form == "text":
+        keys = _keys_of_text(found)
+    else:
+        keys = {value: _key_of_json(value) if form == "json" else key_of(value) for value in found}
+    return {**keys, None: None}
+
+
+def alike(keys: Iterable[Any]) -> dict[Any, Any]:
+    """Return keys that can be compared, by keys: text where one is text and another a number."""
+    known = list(keys)
+    is_mixed = len({_kind_of(key) for key in known if key is not None}) > 1
+    return {key: str(key) if is_mixed and key is not None else key for key in known}
+
+
+def renamed(sketches: Mapping[Any, Sketch], keys: Mapping[Any, Any]) -> dict[Any, Sketch]:
+    """Return sketches by other keys, those of the same one added up."""
+    return merged({keys[key]: sketch} for key, sketch in sketches.items())
+
+
+def in_order(sketches: Mapping[Any, Sketch]) -> dict[Any, Sketch]:
+    """Return the groups in the order of their keys, null last."""
+    found = renamed(sketches, alike(sketches))
+    keys = sorted(key for key in found if key is not None) + [None] * (None in found)
+    return {key: found[key] for key in keys}
+
+
+def merged(parts: Iterable[Mapping[Any, Sketch]]) -> dict[Any, Sketch]:
+    """Return the sum of the sketches of each group."""
+    total: dict[Any, Sketch] = {}
+    for part in parts:
+        for key, sketch in part.items():
+            total[key] = total[key] + sketch if key in total else sketch
+    return total
+
+
+def _keys_of_text(texts: list[str]) -> dict[str, Any]:
+    """Return numbers where all are, words such as NA among them being no group; else text."""
+    numbers = {text: _number(text) for text in texts if _NUMBER.fullmatch(text)}
+    if not numbers or any(text not in numbers and text not in MISSING for text in texts):
+        return {text: text for text in texts}
+    return {text: numbers.get(text) for text in texts}
+
+
+def _number(text: str) -> Any:
+    return int(text) if _WHOLE.fullmatch(text) else key_of(float(text))
+
+
+def _key_of_json(text: str) -> Any:
+    value = key_of(json.loads(text))
+    return text if isinstance(value, list | dict) else value
+
+
+def _kind_of(key: Any) -> type:
+    return float if isinstance(key, int | float) and not isinstance(key, bool) else type(key)
+
+
+# Tally: rows in memory, a table or a stretch of one at a time, into sketches.
+
+Frame = nw.DataFrame[Any]
+
+_CODE = "calibrant: code of the group"
+
+
+class Tally:
+    """Sketches by group or class (the key of everything is None), and the rows not counted."""
+
+    def __init__(self, columns: Columns, cells: Cells) -> None:
+        self.columns = columns
+        self.sketches: dict[Any, Sketch] = {}
+        self.faults = Faults(rules_of(columns))
+        self._cells = cells
+        self._n_seen = 0
+        self._origin: str | None = None
+
+    def begin(self, origin: str | None) -> None:
+        """Count places from 0 again, in words that say of what."""
+        self._n_seen, self._origin = 0, origin
+
+    def take(self, frame: Frame) -> None:
+        """Count the rows of a frame that break no rule."""
+        sound = self._without_faults(frame.select(self.columns.names))
+        self._n_seen += len(frame)
+        for key, rows in self._groups(sound):
+            self._count(key, rows)
+
+    def _groups(self, frame: Frame) -> Iterator[tuple[Any, list[AnyArray]]]:
+        """Yield the rows of each group or class as columns: p, y and perhaps w."""
+        columns = self.columns
+        if columns.by is not None:
+            frame, starts, order, keys = _coded(frame, columns.by)
+            values = [column[order] for column in self._values(frame)]
+            for key, start, stop in zip(keys, starts[:-1], starts[1:], strict=True):
+                yield key, [column[start:stop] for column in values]
+            return
+        values = self._values(frame)
+        if not columns.is_multiclass:
+            yield None, values
+            return
+        *probs, codes = values[: len(columns.probs) + 1]
+        for code, (name, p) in enumerate(zip(columns.classes, probs, strict=True)):
+            yield name, [p, codes == code, *values[len(probs) + 1 :]]
+
+    def _count(self, key: Any, rows: list[AnyArray]) -> None:
+        p, y, *weight = rows
+        sketch = self.sketches.setdefault(key, Sketch(self._cells.n_cells, self._cells.scale))
+        sketch.update(y, p, *weight)
+
+    def _values(self, frame: Frame) -> list[AnyArray]:
+        """Return the checked columns as numbers, null being nan."""
+        return [
+            _codes(frame[name], self.columns.classes)
+            if role == "label" and self.columns.is_multiclass
+            else _numbers(frame[name], f"{role} column {name!r}")
+            for role, name in self.columns.named()
+        ]
+
+    def _without_faults(self, frame: Frame) -> Frame:
+        """Return the rows that break no rule, and note the others."""
+        values = self._values(frame)
+        rules = self.faults.rules[1::2]
+        if all(rule.all_sound(column) for rule, column in zip(rules, values, strict=True)):
+            return frame
+        seen = np.zeros(len(frame), dtype=bool)
+        for code, rule in enumerate(self.faults.rules):
+            broken = broken_in_memory(rule, values[code // 2]) & ~seen
+            if broken.any():
+                row = most_telling(values[code // 2], broken)
+                value = frame[rule.column][row : row + 1].to_list()[0]
+                largest = float(values[code // 2][broken].max())
+                example = Example(value, self._n_seen + row, self._origin, largest)
+                self.faults.add(code, int(broken.sum()), example)
+            seen |= broken
+        return frame.filter((~seen).tolist())
+
+
+def _numbers(series: nw.Series[Any], called: str) -> AnyArray:
+    """Return a column as numbers, without a copy where its values are plain and all there."""
+    if series.dtype == nw.Object:
+        return validation.as_numbers(series.to_numpy(), called)
+    if series.dtype == nw.Decimal or series.null_count():
+        series = series.cast(nw.Float64)
+    return np.asarray(series.to_numpy())
+
+
+def _codes(series: nw.Series[Any], classes: tuple[Any, ...]) -> AnyArray:
+    """Return the number of each row's class, -1 where it is none of them and nan where null."""
+    codes = np.full(len(series), -1.0)
+    if series.dtype in (nw.Categorical, nw.Enum):
+        series = series.cast(nw.String)
+    for code, name in enumerate(classes):
+        codes[(series == name).fill_null(False).to_numpy().astype(bool)] = code
+    codes[series.is_null().to_numpy()] = np.nan
+    return codes
+
+
+def _coded(frame: Frame, by: str) -> tuple[Frame, list[int], Index, list[Any]]:
+    """Return the frame, in any order, and where each group's rows stand in an order of them."""
+    known = frame.select(by).unique().drop_nulls().with_row_index(_CODE)
+    coded = frame.join(known, on=by, how="left")
+    # A group that is null finds no partner and gets the code after all others.
+    codes = np.asarray(coded[_CODE].fill_null(len(known)).to_numpy()).astype(np.intp)
+    order = np.argsort(codes, kind="stable")
+    starts = [0, *np.cumsum(np.bincount(codes, minlength=len(known) + 1)).tolist()]
+    keys = [key_of(value) for value in known[by].to_list()] + [None]
+    if starts[-2] == starts[-1]:
+        starts, keys = starts[:-1], keys[:-1]
+    return coded, starts, order, keys
+
+
+# Pushdown: one expression, run by the engine that holds the table; only cells come back.
+#
+# The engine adds up, for each key (and group), what a sketch keeps. The key of a row says where it
+# belongs:
+#
+#     k + 2    cell k, where the engine's arithmetic, however it rounds, leaves no doubt
+#     p        the score itself, from 0 to 1, where p is near an edge: few scores are, and the table
+#              of edges here decides about them
+#     -1 - i   rows that break rule i
+
+Lazy = nw.LazyFrame[Any]
+Sums = dict[str, AnyArray]
+
+# Short names of our own: those of the table may be anything.
+_LABEL, _WEIGHT, _BY, _FAULT, _KEY = "y", "w", "g", "fault", "key"
+# More, in cells, than any engine's arithmetic is wrong by.
+_DOUBT = 2.0**-20
+_SUMS = ("n", "soft", "w0", "w1", "w2", "d0", "d1", "e0", "e1", "yy")
+
+
+def sketch_in_engine(
+    frame: Lazy, columns: Columns, cells: Cells
+) -> tuple[dict[Any, Sketch], Faults]:
+    """Return sketches by group or class, and what is known of the rows not counted."""
+    faults = Faults(rules_of(columns))
+    rows = _with_faults(_renamed(frame, columns), columns, faults)
+    if columns.is_multiclass:
+        _count_faults(_collected(rows.group_by(_FAULT).agg(nw.len().alias("rows"))), faults)
+        sketches = _by_class(rows, columns, cells, faults)
+    else:
+        found = _collected(_summed(rows.with_columns(p=nw.col("p0")), columns, cells))
+        _count_faults(found, faults)
+        sketches = _by_group(found, columns, cells)
+    return sketches, _with_examples(rows, columns, faults)
+
+
+def _renamed(frame: Lazy, columns: Columns) -> Lazy:
+    """Return the columns under short names, numbers as doubles."""
+    frame, column = _addressable(frame)
+    parts = [
+        column(name) if role == "label" and columns.is_multiclass else column(name).cast(nw.Float64)
+        for role, name in columns.named()
+    ]
+    named = [part.alias(name) for part, name in zip(parts, _short_names(columns), strict=True)]
+    return frame.select(*named, *([] if columns.by is None else [column(columns.by).alias(_BY)]))
+
+
+def _addressable(frame: Lazy) -> tuple[Lazy, Callable[[str], nw.Expr]]:
+    """Return the frame and how its columns are addressed.
+
+    Spark, and DuckDB before 2.0, read dots and quotes in a name: their columns are numbered first.
+    """
+    names = frame.collect_schema().names()
+    numbers = [f"c{i}" for i in range(len(names))]
+    native = frame.to_native()
+    if frame.implementation.is_pyspark():
+        native = native.toDF(*numbers)
+    elif frame.implementation.is_duckdb():
+        pairs = zip(names, numbers, strict=True)
+        native = native.project(", ".join(f"{quoted(name)} AS {number}" for name, number in pairs))
+    else:
+        return frame, nw.col
+    return nw.from_native(native), lambda name: nw.col(f"c{names.index(name)}")
+
+
+def _with_faults(rows: Lazy, columns: Columns, faults: Faults) -> Lazy:
+    """Add the number of the first rule that each row breaks, or the number of rules."""
+    n_rules = len(faults.rules)
+    codes = [
+        nw.when(broken_in_engine(rule, _short_names(columns)[code // 2]))
+        .then(nw.lit(code))
+        .otherwise(nw.lit(n_rules))
+        for code, rule in enumerate(faults.rules)
+    ]
+    return rows.with_columns(nw.min_horizontal(*codes).alias(_FAULT))
+
+
+def _short_names(columns: Columns) -> list[str]:
+    """List the short names in the order of the columns that are checked."""
+    weight = [] if columns.weight is None else [_WEIGHT]
+    return [*(f"p{i}" for i in range(len(columns.probs))), _LABEL, *weight]
+
+
+def _summed(rows: Lazy, columns: Columns, cells: Cells) -> Lazy:
+    """Return the sums of a sketch for each key and group of rows with p, y and perhaps w."""
+    y, d = nw.col(_LABEL), nw.col("d")
+    is_sound = nw.col(_FAULT) == len(rules_of(columns))
+    w = nw.lit(1.0) if columns.weight is None else nw.col(_WEIGHT)
+    rows = _with_keys(rows.with_columns(sound=is_sound), cells).with_columns(
+        w0=w * (1 - y),
+        w1=w * y,
+        w2=w * w,
+        # What weighs nothing is ignored, once it is known to be valid.
+        n=nw.when(is_sound & (w == 0)).then(nw.lit(0)).otherwise(nw.lit(1)),
+        soft=nw.when((y > 0) & (y < 1) & (w > 0)).then(nw.lit(1)).otherwise(nw.lit(0)),
+    )
+    w0, w1 = nw.col("w0"), nw.col("w1")
+    rows = rows.with_columns(d0=w0 * d, d1=w1 * d, e0=w0 * d * d, e1=w1 * d * d, yy=w1 * y)
+    keys = [_KEY] if columns.by is None else [_KEY, _BY]
+    return rows.group_by(keys).agg(*(nw.col(name).sum() for name in _SUMS))
+
+
+def _with_keys(rows: Lazy, cells: Cells) -> Lazy:
+    """Add each row's key, and its offset d from the centre where the key is an inner cell."""
+    p, q, place, k, d = (nw.col(name) for name in ("p", "q", "place", "k", "d"))
+    low, high = float(cells.edges[0]), float(cells.edges[-1])
+    rows = rows.with_columns(inside=nw.col("sound") & (p >= low) & (p < high))
+    # Engines refuse the logarithm of 0, even of rows that have no use for it.
+    rows = rows.with_columns(q=nw.when(nw.col("inside")).then(p).otherwise(nw.lit(0.5)))
+    place_of_q, doubt = _guess(q, cells)
+    # As whole numbers: some engines round and some truncate.
+    rows = rows.with_columns(place=place_of_q)
+    rows = rows.with_columns(k=place.cast(nw.Int64).cast(nw.Float64))
+    rows = rows.with_columns(k=nw.when(place < k).then(k - 1).otherwise(k))
+    rows = rows.with_columns(d=place - k - 0.5)
+    clear = nw.col("inside") & (d > doubt - 0.5) & (d < 0.5 - doubt)
+    below, above = (float(cells.n_cells + outer + 2) for outer in (BELOW, ABOVE))
+    beside = nw.when((p >= high) & (p < 1)).then(nw.lit(above)).otherwise(p)
+    beside = nw.when((p > 0) & (p < low)).then(nw.lit(below)).otherwise(beside)
+    key = nw.when(clear).then(k + 2).otherwise(beside)
+    return rows.with_columns(
+        key=nw.when(nw.col("sound")).then(key).otherwise(-1.0 - nw.col(_FAULT)),
+        d=nw.when(clear).then(d).otherwise(nw.lit(0.0)),
+    )
+
+
+def _guess(q: nw.Expr, cells: Cells) -> tuple[nw.Expr, nw.Expr]:
+    """Return where scores lie, in cells from the first edge, and how far off that may be."""
+    if cells.scale == "probability":
+        return q * cells.n_cells, nw.lit(_DOUBT)
+    # Near p = 1 doubles are far apart on the logit scale, and edges that far from where they would
+    # lie if they were not rounded.
+    return ((q / (1 - q)).log() + LOGIT_REACH) / cells.width, _DOUBT + 2.0**-52 / cells.width / (
+        1 - q
+    )
+
+
+def _collected(frame: Lazy) -> Sums:
+    """Return what the engine has worked out, as columns."""
+    names = frame.collect_schema().names()
+    if frame.implementation.is_duckdb():
+        # DuckDB hands out plain rows without pyarrow or pandas.
+        rows = frame.to_native().fetchall()
+        return {name: _array(name, [row[i] for row in rows]) for i, name in enumerate(names)}
+    try:
+        table = frame.collect()
+    except ImportError as problem:
+        raise MissingDependencyError(
+            "fetching cells from {engine} needs {package}",
+            hint="pip install {package}",
+            engine=frame.implementation.value,
+            package=problem.name,
+        ) from problem
+    return {name: _array(name, table[name].to_list()) for name in names}
+
+
+def _array(name: str, values: list[Any]) -> AnyArray:
+    """Return a column of numbers, or of whatever names groups, exactly."""
+    if name != _BY and all(isinstance(value, int | float) for value in values):
+        return np.array(values)
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
+
+
+def _count_faults(found: Sums, faults: Faults) -> None:
+    if _KEY in found:
+        codes, counts = -1 - found[_KEY], found["n"]
+    else:
+        codes, counts = found[_FAULT], found["rows"]
+    for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+        if 0 <= code < len(faults.rules):
+            faults.add(int(code), int(count))
+
+
+def _by_class(rows: Lazy, columns: Columns, cells: Cells, faults: Faults) -> dict[Any, Sketch]:
+    """Ask for the cells of one class after the other: each reads only its own column."""
+    n_rules = len(faults.rules)
+    if faults.total:
+        rows = rows.filter(nw.col(_FAULT) == n_rules)
+    sketches = {}
+    for i, name in enumerate(columns.classes):
+        is_true = nw.when(nw.col(_LABEL) == name).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
+        asked = {"p": nw.col(f"p{i}"), _LABEL: is_true, _FAULT: nw.lit(n_rules)}
+        weight = [] if columns.weight is None else [_WEIGHT]
+        found = _collected(_summed(rows.select(*weight, **asked), columns, cells))
+        sketches[name] = _sketch(found, columns.weight is not None, cells)
+    return sketches
+
+
+def _by_group(found: Sums, columns: Columns, cells: Cells) -> dict[Any, Sketch]:
+    """Return one sketch for each group, the group of everything being None."""
+    counted = np.flatnonzero(found[_KEY] >= 0).tolist()
+    groups: dict[Any, list[int]] = {} if columns.by else {None: counted}
+    if columns.by is not None:
+        for i in counted:
+            groups.setdefault(key_of(found[_BY][i]), []).append(i)
+    return {
+        group: _sketch(
+            {name: found[name][at] for name in (_KEY, *_SUMS)}, bool(columns.weight), cells
+        )
+        for group, at in groups.items()
+    }
+
+
+def _sketch(found: Sums, is_weighted: bool, cells: Cells) -> Sketch:
+    """Return the sketch made of sums over keys."""
+    table = CellTable.empty(cells.size)
+    at, offsets = _placed(found, cells)
+    np.add.at(table.offsets.T, at, offsets.T)
+    table.is_weighted = is_weighted
+    table.is_soft = bool(found["soft"].any())
+    weight = np.stack((found["w0"], found["w1"]))
+    if not (is_weighted or table.is_soft):
+        np.add.at(table.counts.T, at, weight.T.astype(np.int64))
+        return Sketch.of_table(cells, table)
+    weighed = table.weighing()
+    np.add.at(weighed.rows, at, found["n"])
+    np.add.at(weighed.weight.T, at, weight.T)
+    np.add.at(weighed.squares, at, found["w2"])
+    weighed.true_squared = float(found["yy"].sum())
+    return Sketch.of_table(cells, table)
+
+
+def _placed(found: Sums, cells: Cells) -> tuple[Index, Offsets]:
+    """Return the cell of each key, and the sums of the offsets of its rows by outcome."""
+    cell = found[_KEY].astype(np.float64) - 2
+    offsets = np.stack([found[f"d{y}"] + 1j * found[f"e{y}"] for y in (0, 1)])
+    (single,) = np.nonzero(cell < 0)
+    if len(single):
+        p = np.asarray(found[_KEY][single], dtype=np.float64)
+        here, d = np.empty((2, len(p)))
+        cells.locate(p, here, d)
+        cell[single] = here
+        for outcome in (0, 1):
+            offsets[outcome, single] = found[f"w{outcome}"][single] * (d + 1j * d * d)
+    return cell.astype(np.intp), offsets
+
+
+def _with_examples(rows: Lazy, columns: Columns, faults: Faults) -> Faults:
+    """Ask for the least value that breaks each rule that is broken: it says most."""
+    for code in faults.counts:
+        name = _short_names(columns)[code // 2]
+        broken = rows.filter(nw.col(_FAULT) == code).select(name)
+        example = Example(_collected(broken.sort(name).head(1))[name].tolist()[0])
+        rule = faults.rules[code]
+        if rule.role == "prob" and rule.kind == "outside":
+            largest = _collected(broken.select(nw.col(name).max()))[name].tolist()[0]
+            example = example._replace(largest=largest)
+        faults.examples[code] = example
+    return faults

@@ -1,1 +1,0 @@
-"""What calibrant gives back: frozen dataclasses that print well and turn into dictionaries."""

@@ -1,1 +1,0 @@
-"""Sketches: constant-size, mergeable knowledge of any number of rows."""

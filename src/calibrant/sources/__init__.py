@@ -1,1 +1,0 @@
-"""Sources: tables and files of any engine, read once and kept as sketches."""
