@@ -16,7 +16,7 @@ import numpy as np
 from benchmarks.contest import Referee
 from benchmarks.memory import peak
 from benchmarks.results import OURS, Contest
-from calibrant.io.sketching import sketch
+from calibrant import sketch
 
 SUMS = "DuckDB's count and sums"
 _CHUNK = 10**6

@@ -11,9 +11,8 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from calibrant import brier_score, log_score, smooth_ece
 from calibrant.datasets import Dataset, load_flares, load_imagenet, load_rain
-from calibrant.measures.scores import brier_score, log_score
-from calibrant.measures.smooth import smooth_ece
 from calibrant.recalibration import METHODS, IdentityCalibrator, cross_fitted
 
 DATASETS: dict[str, Callable[[], Dataset]] = {

@@ -8,8 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from calibrant import assess
-from calibrant.assessment.groups import by_group
+from calibrant import assess, by_group
 from calibrant.datasets import load_flares, load_rain
 from calibrant.formatting import shortened
 

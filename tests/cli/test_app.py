@@ -7,7 +7,7 @@ from functools import partial
 import pytest
 
 import calibrant as cb
-from calibrant.assessment import assess as assess_module
+from calibrant import assess as assess_module
 from calibrant.cli import app as app_module
 
 typer = pytest.importorskip("typer")

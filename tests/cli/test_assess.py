@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.assessment.groups import by_group
+from calibrant import by_group
 from calibrant.cli import screen, tables
 from tests.cli.conftest import table
 from tests.tolerances import assert_nearly_equal

@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from calibrant.inference.compare import compare
+from calibrant import compare
 from tests.cli.conftest import table
 from tests.tolerances import assert_nearly_equal
 

@@ -3,7 +3,7 @@
 import pytest
 
 import calibrant as cb
-from calibrant.assessment.groups import by_group
+from calibrant import by_group
 from calibrant.cli.measure_commands import (
     GROUPS,
     Threshold,

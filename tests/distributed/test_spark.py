@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant
-from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError
-from calibrant.io.sketching import sketch
+from calibrant import CalibrantError, Sketch, sketch
 
 pyspark = pytest.importorskip("pyspark")
 pd = pytest.importorskip("pandas")

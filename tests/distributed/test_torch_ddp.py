@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from calibrant.data.sketch import Sketch
+from calibrant import Sketch
 
 torch = pytest.importorskip("torch")
 torchmetrics = pytest.importorskip("torchmetrics")

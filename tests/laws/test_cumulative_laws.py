@@ -5,10 +5,16 @@ import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from calibrant.inference.cumulative_tests import cumulative_test, subpopulation_test
-from calibrant.inference.slope_tests import calibration_slope_test, spiegelhalter_test
-from calibrant.measures.cumulative import cumulative_curve, ecce_mad, ecce_r
-from calibrant.measures.subpopulation import subpopulation_curve
+from calibrant import (
+    calibration_slope_test,
+    cumulative_curve,
+    cumulative_test,
+    ecce_mad,
+    ecce_r,
+    spiegelhalter_test,
+    subpopulation_curve,
+    subpopulation_test,
+)
 from tests.tolerances import ROUNDING, assert_nearly_equal, nearly
 
 # Multiples of 2^-6: 1 - p is exact, and ties stay ties.

@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calibrant.measures.distance import (
+from calibrant import (
     distance_bounds,
     interval_error,
     laplace_kernel_error,
+    smooth_ece,
     weak_calibration_error,
     weak_calibration_witness,
 )
-from calibrant.measures.smooth import smooth_ece
 from tests.tolerances import ROUNDING, nearly
 
 MEASURES = {

@@ -9,7 +9,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant.curves.reliability import reliability_curve
+from calibrant import reliability_curve
 from calibrant.data.rows import Sample
 from calibrant.datasets import SCENARIOS, simulate
 from calibrant.measures.density import DensityError

@@ -6,7 +6,7 @@ A true 95% of 400 is seen at 92% or more but for one time in two hundred; seeds 
 import numpy as np
 import pytest
 
-from calibrant.curves.bias import bias_along
+from calibrant import bias_along
 
 PARTS, REPETITIONS, LEAST = 20, 20, 0.92
 

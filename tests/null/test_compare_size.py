@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.special import ndtr
 
+from calibrant import compare
 from calibrant.data.rows import Sample
-from calibrant.inference.compare import compare
 from calibrant.inference.intervals import View
 from calibrant.inference.noise import Clusters
 from calibrant.inference.paired import difference, drawn_together

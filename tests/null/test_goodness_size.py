@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.inference.slope_tests import calibration_slope_test, spiegelhalter_test
+from calibrant import calibration_slope_test, spiegelhalter_test
 
 REPETITIONS = 2000
 

@@ -6,8 +6,8 @@ A true 95% is seen at 91% or more of 150 samples, but for one time in a hundred;
 import numpy as np
 import pytest
 
+from calibrant import estimate
 from calibrant.datasets import SCENARIOS, simulate
-from calibrant.inference.estimate import estimate
 
 REPETITIONS = 150
 RESAMPLES = 100

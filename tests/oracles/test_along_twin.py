@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.curves.bias import bias_along
+from calibrant import bias_along
 from tests.twins.along import equal_mass_parts, gap_interval
 
 

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
+from calibrant import reliability_curve
 from calibrant.curves.bands import KernelWindows
-from calibrant.curves.reliability import reliability_curve
 from calibrant.datasets import simulate
 from calibrant.numerics.probability import max_proportion, min_proportion, rice_tail
 from calibrant.numerics.smoothing import GAUSSIAN, TRIWEIGHT

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant import CalibrantError
 from calibrant.data import rows
 from calibrant.data.binning import UniformBins
 from calibrant.data.rows import read_sample
-from calibrant.errors import CalibrantError
 from calibrant.measures import smooth
 from calibrant.recalibration.selection import with_predictions
 from tests.compiled_or_not import N, in_numpy, some_rows

@@ -3,9 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.inference.cumulative_tests import cumulative_test
-from calibrant.inference.slope_tests import spiegelhalter_test
-from calibrant.measures.cumulative import ecce_mad, ecce_r
+from calibrant import cumulative_test, ecce_mad, ecce_r, spiegelhalter_test
 from tests.tolerances import ROUNDING, nearly
 
 RNG = np.random.default_rng(12)

@@ -5,18 +5,18 @@ import math
 import numpy as np
 import pytest
 
-from calibrant.data import pooling
-from calibrant.data.rows import Sample
-from calibrant.inference.cumulative_tests import cumulative_test, subpopulation_test
-from calibrant.measures import cumulative as module
-from calibrant.measures.cumulative import (
-    Statistic,
+from calibrant import (
     cumulative_curve,
-    cumulative_differences,
+    cumulative_test,
     ecce_mad,
     ecce_r,
+    subpopulation_curve,
+    subpopulation_test,
 )
-from calibrant.measures.subpopulation import subpopulation_curve
+from calibrant.data import pooling
+from calibrant.data.rows import Sample
+from calibrant.measures import cumulative as module
+from calibrant.measures.cumulative import Statistic, cumulative_differences
 from tests.tolerances import ROUNDING
 from tests.twins import cumulative as twin
 

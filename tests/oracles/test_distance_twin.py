@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.measures.distance import (
+from calibrant import (
     distance_bounds,
     interval_error,
     laplace_kernel_error,

@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.data import sketch
-from calibrant.errors import CalibrantError
+from calibrant import CalibrantError, sketch
 from calibrant.numerics import passes
 
 pytest.importorskip("numba")

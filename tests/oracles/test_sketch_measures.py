@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant import CalibrantError, SketchError
 from calibrant.data.rows import Sample
 from calibrant.data.sketch_problem import problem_of
-from calibrant.errors import CalibrantError, SketchError
 from calibrant.numerics import smoothing
 from tests.tolerances import ROUNDING
 

@@ -5,10 +5,7 @@ import tracemalloc
 import numpy as np
 import pytest
 
-from calibrant import CalibrantError
-from calibrant.measures.density import density_ece
-from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.smooth import smooth_ece
+from calibrant import CalibrantError, density_ece, logit_smoothed_ece, smooth_ece
 from calibrant.numerics import smoothing
 from tests.twins import smooth as twin
 

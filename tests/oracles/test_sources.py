@@ -7,8 +7,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from calibrant.data.sketch import Sketch
-from calibrant.io.sketching import sketch
+from calibrant import Sketch, sketch
 
 
 def _polars(columns):

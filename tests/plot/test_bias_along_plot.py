@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant import CalibrantError
 from calibrant.datasets import load_flares
-from calibrant.errors import CalibrantError
 from calibrant.plot import bias_along
 from tests.plot.drawn import notes, words, written
 from tests.tolerances import nearly

@@ -6,9 +6,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibrant import cumulative_curve, cumulative_test, ecce_mad, ecce_r
 from calibrant.datasets import load_flares, load_imagenet, load_rain
-from calibrant.inference.cumulative_tests import cumulative_test
-from calibrant.measures.cumulative import cumulative_curve, ecce_mad, ecce_r
 from calibrant.numerics.probability import brownian_max, brownian_range
 from studies.staircase import cantor_staircase
 from tests.tolerances import ROUNDING

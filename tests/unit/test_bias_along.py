@@ -8,9 +8,7 @@ from decimal import Decimal
 import numpy as np
 import pytest
 
-from calibrant.curves.bias import bias_along
-from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError, SketchError
+from calibrant import CalibrantError, Sketch, SketchError, bias_along
 from tests.tolerances import nearly
 
 Y, P = [0, 0, 1, 1, 1, 1], [0.2, 0.4, 0.3, 0.6, 0.9, 0.9]

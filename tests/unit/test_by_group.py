@@ -5,12 +5,7 @@ import datetime as dt
 import numpy as np
 import pytest
 
-from calibrant.assessment.groups import by_group
-from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError, SketchError
-from calibrant.inference.cumulative_tests import cumulative_test
-from calibrant.inference.estimate import estimate
-from calibrant.measures.binned import ece
+from calibrant import CalibrantError, Sketch, SketchError, by_group, cumulative_test, ece, estimate
 from tests.tolerances import assert_nearly_equal, nearly
 
 FEW = {"n_resamples": 99}

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import dirichlet
 
+from calibrant import CalibrantError
 from calibrant.data.classes import ClassTable
-from calibrant.errors import CalibrantError
 from calibrant.measures import density
 from calibrant.measures.density import CanonicalError
 from tests.tolerances import ROUNDING, nearly

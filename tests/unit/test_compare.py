@@ -7,17 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant.data.sketch import Sketch
+from calibrant import CalibrantError, Sketch, brier_score, compare, ece, estimate, log_score, mce
 from calibrant.datasets import simulate
-from calibrant.errors import CalibrantError
-from calibrant.inference.compare import compare
-from calibrant.inference.estimate import estimate
 from calibrant.inference.intervals import View
 from calibrant.inference.noise import Cells
 from calibrant.inference.paired import NoisyError, difference
-from calibrant.measures.binned import ece, mce
 from calibrant.measures.linear_image import L1Norm, LinearImage
-from calibrant.measures.scores import brier_score, log_score
 from tests.tolerances import assert_nearly_equal, nearly
 
 ERRORS = [

@@ -5,11 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from calibrant import CalibrantError, cumulative_curve, ecce_mad, ecce_r, subpopulation_curve
 from calibrant.data import pooling
 from calibrant.data.rows import Sample
-from calibrant.errors import CalibrantError
-from calibrant.measures.cumulative import cumulative_curve, ecce_mad, ecce_r
-from calibrant.measures.subpopulation import subpopulation_curve
 from tests.tolerances import ROUNDING, nearly
 
 Y, P = [0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75]  # steps -1/2, 3/8, 1/2, over 4

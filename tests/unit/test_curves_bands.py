@@ -7,10 +7,8 @@ import numpy as np
 import pytest
 from scipy.stats import norm
 
-from calibrant.curves.reliability import local_calibration_error, reliability_curve
-from calibrant.data.sketch import Sketch
+from calibrant import CalibrantError, Sketch, local_calibration_error, reliability_curve
 from calibrant.datasets import simulate
-from calibrant.errors import CalibrantError
 from calibrant.numerics.probability import (
     max_proportion,
     min_proportion,

@@ -3,15 +3,15 @@
 import numpy as np
 import pytest
 
-from calibrant.errors import CalibrantError
-from calibrant.measures.distance import (
-    _shifted_ece,
+from calibrant import (
+    CalibrantError,
     distance_bounds,
     interval_error,
     laplace_kernel_error,
     weak_calibration_error,
     weak_calibration_witness,
 )
+from calibrant.measures.distance import _shifted_ece
 from tests.tolerances import ROUNDING, nearly
 
 MEASURES = [weak_calibration_error, laplace_kernel_error, interval_error]

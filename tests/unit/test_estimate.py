@@ -6,18 +6,24 @@ import tracemalloc
 import numpy as np
 import pytest
 
+from calibrant import (
+    CalibrantError,
+    Estimate,
+    Sketch,
+    SketchError,
+    ecce_mad,
+    ecce_r,
+    ece,
+    estimate,
+    logit_smoothed_ece,
+    mce,
+    smooth_ece,
+)
 from calibrant.data.rows import Sample
-from calibrant.data.sketch import Sketch
 from calibrant.datasets import simulate
-from calibrant.errors import CalibrantError, SketchError
 from calibrant.inference import intervals
-from calibrant.inference.estimate import Estimate, estimate
 from calibrant.inference.intervals import View
-from calibrant.measures.binned import ece, mce
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.logit import logit_smoothed_ece
 from calibrant.measures.registry import measures
-from calibrant.measures.smooth import smooth_ece
 from tests.tolerances import assert_nearly_equal, nearly
 
 MEASURES = [

@@ -8,11 +8,9 @@ from scipy.optimize import minimize
 from scipy.special import expit, logit
 from scipy.stats import norm
 
+from calibrant import CalibrantError, brier_score, calibration_slope_test, spiegelhalter_test
 from calibrant.datasets import load_flares, load_rain
-from calibrant.errors import CalibrantError
 from calibrant.inference import slope_tests
-from calibrant.inference.slope_tests import calibration_slope_test, spiegelhalter_test
-from calibrant.measures.scores import brier_score
 from tests.tolerances import ROUNDING, assert_nearly_equal
 
 

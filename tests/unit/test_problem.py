@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant import SketchError
 from calibrant.data import rows as module
 from calibrant.data import sketch_problem
 from calibrant.data.binning import Bins, UniformBins
@@ -13,7 +14,6 @@ from calibrant.data.classes import ClassTable
 from calibrant.data.problem import logit_range
 from calibrant.data.rows import Sample
 from calibrant.data.sketch_problem import problem_of
-from calibrant.errors import SketchError
 from tests.tolerances import ROUNDING
 
 N = 500

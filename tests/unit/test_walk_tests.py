@@ -5,10 +5,9 @@ import math
 import numpy as np
 import pytest
 
+from calibrant import CalibrantError, cumulative_test, ecce_mad, ecce_r, subpopulation_test
 from calibrant.data.rows import Sample
-from calibrant.errors import CalibrantError
 from calibrant.inference import null_simulation
-from calibrant.inference.cumulative_tests import cumulative_test, subpopulation_test
 from calibrant.inference.null_simulation import (
     CalibratedOutcomes,
     PermutedCounts,
@@ -16,7 +15,6 @@ from calibrant.inference.null_simulation import (
     permuted_within,
     simulate,
 )
-from calibrant.measures.cumulative import ecce_mad, ecce_r
 from calibrant.measures.subpopulation import GroupCells
 from calibrant.numerics.probability import brownian_max, brownian_range
 from tests.tolerances import assert_nearly_equal, nearly

@@ -498,7 +498,7 @@ def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator
     n : int
         The number of rows.
     rng : int or numpy.random.Generator
-        The seed, or the generator to draw from. The same seed gives the same bytes.
+        Seed or generator; the same seed gives the same result.
 
     Returns
     -------

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from calibrant import CalibrantError
 from calibrant.datasets import ConfidenceDataset, Dataset, load_flares, load_imagenet, load_rain
-from calibrant.errors import CalibrantError
 
 REFERENCES = json.loads(
     (Path(__file__).parents[2] / "references" / "reference_values.json").read_text()

@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from calibrant import CalibrantError
 from calibrant.datasets import SCENARIOS, Scenario, simulate
 from calibrant.datasets.scenarios import BetaScores, LogitNormalScores, RoundedScores
-from calibrant.errors import CalibrantError
 from tests.tolerances import ROUNDING
 
 NAMES = sorted(SCENARIOS)

@@ -6,9 +6,9 @@ import sys
 import numpy as np
 import pytest
 
+from calibrant import CalibrantError
 from calibrant.datasets import SCENARIOS, Scenario, Simulation, simulate
 from calibrant.datasets.scenarios import BetaScores, LogitNormalScores, RoundedScores
-from calibrant.errors import CalibrantError
 
 NAMES = sorted(SCENARIOS)
 

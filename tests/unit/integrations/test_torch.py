@@ -7,13 +7,18 @@ import sys
 import numpy as np
 import pytest
 
-from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError, MissingDependencyError, SketchError
-from calibrant.measures.binned import ece
-from calibrant.measures.cumulative import ecce_mad, ecce_r
-from calibrant.measures.density import density_ece
-from calibrant.measures.logit import logit_smoothed_ece
-from calibrant.measures.smooth import smooth_ece
+from calibrant import (
+    CalibrantError,
+    MissingDependencyError,
+    Sketch,
+    SketchError,
+    density_ece,
+    ecce_mad,
+    ecce_r,
+    ece,
+    logit_smoothed_ece,
+    smooth_ece,
+)
 
 torch = pytest.importorskip("torch")
 torchmetrics = pytest.importorskip("torchmetrics")

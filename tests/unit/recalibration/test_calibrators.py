@@ -8,8 +8,8 @@ pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 from sklearn.exceptions import NotFittedError
 
 import calibrant as cb
+from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.errors import CalibrantError
 from tests.tolerances import ROUNDING, nearly
 
 RNG = np.random.default_rng(0)

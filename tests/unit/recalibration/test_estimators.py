@@ -20,8 +20,8 @@ from sklearn.utils import estimator_checks
 from sklearn.utils.validation import check_is_fitted
 
 import calibrant as cb
+from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.errors import CalibrantError
 from tests.tolerances import nearly
 
 CHECKS = [

@@ -7,7 +7,7 @@ import pytest
 
 pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 
-from calibrant.errors import CalibrantError
+from calibrant import CalibrantError
 from calibrant.recalibration import (
     LogisticMap,
     NoisyMap,

@@ -6,8 +6,8 @@ import pytest
 pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 
 import calibrant as cb
+from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.errors import CalibrantError
 from calibrant.recalibration.inputs import read_rows
 from calibrant.recalibration.maps import StepMap
 from calibrant.recalibration.selection import divided, joint_tails, losses, outcome_noise

@@ -8,8 +8,8 @@ import pytest
 
 pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 
+from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.errors import CalibrantError
 from calibrant.recalibration import storage
 
 RNG = np.random.default_rng(0)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant.assessment.groups import by_group
+from calibrant import by_group
 from calibrant.reporting.sections import group_section
 
 

@@ -13,8 +13,7 @@ import numpy as np
 import pytest
 from matplotlib.collections import LineCollection
 
-from calibrant import MissingDependencyError, assess, compare, plot
-from calibrant.assessment.groups import by_group
+from calibrant import MissingDependencyError, assess, by_group, compare, plot
 from calibrant.datasets import load_rain
 from calibrant.reporting.page import embedded, packed_library
 

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant import SketchError
 from calibrant.data import sketch_format
-from calibrant.errors import SketchError
 
 
 def some_sketches():

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.errors import CalibrantError, SketchError
+from calibrant import CalibrantError, SketchError
 from calibrant.numerics import passes
 from tests.tolerances import ROUNDING
 from tests.twins import sketch as twin

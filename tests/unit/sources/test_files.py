@@ -10,10 +10,8 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant import CalibrantError, MissingDependencyError, Sketch, sketch
 from calibrant.io import files
-from calibrant.io.sketching import sketch
 
 duckdb = pytest.importorskip("duckdb")
 

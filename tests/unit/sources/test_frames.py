@@ -8,9 +8,7 @@ import narwhals as nw
 import numpy as np
 import pytest
 
-from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError
-from calibrant.io.sketching import sketch
+from calibrant import CalibrantError, Sketch, sketch
 
 pl = pytest.importorskip("polars")
 
