@@ -23,7 +23,7 @@ _WIDTH = 100
 def entries() -> dict[str, str]:
     """Return the explanation of each shared parameter by its header."""
     blocks = re.findall(
-        r"^(\S.*)\n((?: +.*\n)+)", (HERE / "shared_parameters.txt").read_text(), re.M
+        r"^(\S.*)\n((?: +.*\n)+)", (HERE / "shared_parameters.txt").read_text(), re.MULTILINE
     )
     return {header: " ".join(text.split()) for header, text in blocks}
 

@@ -3,7 +3,7 @@
 import pytest
 
 import calibrant as cb
-from calibrant.cli.diagram import Dots, diagram
+from calibrant.cli.screen import Dots, diagram
 from calibrant.curves.reliability_view import Window
 from calibrant.datasets import simulate
 

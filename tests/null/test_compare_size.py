@@ -12,8 +12,7 @@ from scipy.special import ndtr
 
 from calibrant import compare
 from calibrant.data.rows import Sample
-from calibrant.inference.intervals import View
-from calibrant.inference.noise import Clusters
+from calibrant.inference.intervals import Clusters, View
 from calibrant.inference.paired import difference, drawn_together
 from calibrant.measures.registry import measures
 

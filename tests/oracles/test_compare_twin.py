@@ -10,8 +10,7 @@ from scipy import stats
 
 from calibrant import compare
 from calibrant.data.rows import Sample
-from calibrant.inference.intervals import View
-from calibrant.inference.noise import Clusters
+from calibrant.inference.intervals import Clusters, View
 from calibrant.inference.paired import difference, drawn_together
 from calibrant.measures.registry import measures
 from calibrant.numerics.probability import benjamini_hochberg, holm

@@ -13,7 +13,7 @@ from calibrant import (
     subpopulation_curve,
     subpopulation_test,
 )
-from calibrant.data import pooling
+from calibrant.data import rows
 from calibrant.data.rows import Sample
 from calibrant.measures import cumulative as module
 from calibrant.measures.cumulative import Statistic, cumulative_differences
@@ -132,9 +132,9 @@ def test_rows_pooled_between_extremes_have_the_same_extremes(monkeypatch, n_cell
 
 def test_few_of_many_rows_are_sorted(monkeypatch):
     sorted_rows = []
-    real = pooling.sorted_keys
+    real = rows.sorted_keys
     monkeypatch.setattr(
-        *(pooling, "sorted_keys"),
+        *(rows, "sorted_keys"),
         lambda blocks, n: sorted_rows.append(n) or real(blocks, n),
     )
     rng = np.random.default_rng(0)

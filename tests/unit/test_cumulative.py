@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrantError, cumulative_curve, ecce_mad, ecce_r, subpopulation_curve
-from calibrant.data import pooling
+from calibrant.data import rows
 from calibrant.data.rows import Sample
 from tests.tolerances import ROUNDING, nearly
 
@@ -83,7 +83,7 @@ def test_ties_pooled_in_blocks_are_the_same(kind, monkeypatch):
     }[kind]()
     y = rng.random(1000) < p**2
     whole = Sample(y, p).pooled
-    monkeypatch.setattr(pooling, "_BLOCK_ROWS", 64)
+    monkeypatch.setattr(rows, "_BLOCK_ROWS", 64)
     for name, column in vars(Sample(y, p).pooled).items():
         assert column == nearly(getattr(whole, name))
 

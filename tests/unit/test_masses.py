@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.data.read import one_problem
+from calibrant.data.classes import one_problem
 from calibrant.data.sketch_problem import problem_of
 from calibrant.datasets import load_flares, load_rain
 from calibrant.measures.point_masses import point_masses

@@ -7,7 +7,7 @@ import pytest
 
 import calibrant as cb
 import calibrant.measures
-from calibrant.data.read import one_problem
+from calibrant.data.classes import one_problem
 from calibrant.measures.registry import assessed, comparable, measures, with_interval
 from tests.tolerances import nearly
 
@@ -20,7 +20,7 @@ NAMED = [info for info in measures().values() if info.make is not None]
 NEW = '''
 from calibrant.measures.binned import read_binned_error
 from calibrant.measures.registry import MeasureInfo
-from calibrant.data.read import one_problem
+from calibrant.data.classes import one_problem
 
 
 def halves_error(y_true, y_prob=None, *, closed="left", sample_weight=None, multiclass=None):

@@ -6,7 +6,8 @@ import math
 
 import pytest
 
-from calibrant.numerics.roots import fixed_point, monotone_root
+from calibrant.measures.smooth import fixed_point
+from calibrant.numerics.probability import monotone_root
 from tests.tolerances import ROUNDING
 
 

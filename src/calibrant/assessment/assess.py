@@ -20,9 +20,8 @@ from calibrant.curves.reliability import BinnedCurve, SmoothCurve, isotonic_curv
 from calibrant.curves.reliability_view import ReliabilityView
 from calibrant.data import validation
 from calibrant.data.binning import Binning, UniformBins
-from calibrant.data.classes import ClassTable
+from calibrant.data.classes import ClassTable, check_is_one, read_table, reduce_table
 from calibrant.data.problem import Pooled, Problem
-from calibrant.data.read import check_is_one, read_table, reduce_table
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import DEFAULT_CELLS, MOST_CELLS

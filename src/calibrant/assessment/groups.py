@@ -13,9 +13,9 @@ import numpy as np
 from calibrant._base import Result, frame
 from calibrant.assessment.assess import Certain, effective_rows
 from calibrant.data import validation
+from calibrant.data.classes import one_problem
 from calibrant.data.labels import read_labels
 from calibrant.data.problem import Problem
-from calibrant.data.read import one_problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator

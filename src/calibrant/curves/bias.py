@@ -13,16 +13,15 @@ from scipy.special import ndtri
 from calibrant._base import AnyArray, FloatArray, IntArray, Result, frame
 from calibrant.curves.features import Feature, factors, read_feature
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
 from calibrant.data.binning import nearest_cuts
+from calibrant.data.classes import one_problem
 from calibrant.data.labels import sorted_names
 from calibrant.data.problem import Index
-from calibrant.data.read import one_problem
 from calibrant.data.rows import Sample
-from calibrant.data.validation import read_weights
+from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.formatting import percent, shortened
-from calibrant.inference.noise import read_codes
+from calibrant.inference.intervals import read_codes
 from calibrant.numerics.probability import (
     pointwise_tail,
     proportion_lower,

@@ -11,8 +11,8 @@ import numpy as np
 from calibrant._base import FloatArray, IntArray, Result
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
-from calibrant.data.read import one_problem
 from calibrant.errors import CalibrantError
 from calibrant.inference.estimate import Estimate, estimate
 from calibrant.measures.registry import measures

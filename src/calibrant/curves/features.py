@@ -17,10 +17,9 @@ import numpy.typing as npt
 
 from calibrant._base import AnyArray
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
 from calibrant.data.labels import is_missing
 from calibrant.data.problem import Index
-from calibrant.data.validation import one_column
+from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 
 Kind = Literal["names", "numbers", "dates"]

@@ -24,7 +24,7 @@ from calibrant._base import FloatArray
 from calibrant.curves.bands import Band, Evidence, Limits, Spans
 from calibrant.data.binning import Bins
 from calibrant.data.problem import CellOf, Index, Pooled, Problem
-from calibrant.inference.noise import Cells, Clusters
+from calibrant.inference.intervals import Cells, Clusters
 from calibrant.numerics.probability import (
     pointwise_tail,
     proportion_lower,

@@ -14,8 +14,8 @@ from calibrant.curves.curve import Curve
 from calibrant.curves.isotonic_band import monotone_limits
 from calibrant.data import validation
 from calibrant.data.binning import Binning
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
-from calibrant.data.read import one_problem
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned import BinCount, Strategy, read_binning

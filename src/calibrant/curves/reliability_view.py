@@ -18,8 +18,8 @@ import numpy.typing as npt
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import reliability_curve
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
-from calibrant.data.read import one_problem
 from calibrant.inference.estimate import Estimate, estimate
 from calibrant.measures.bin_table import BinTable, bin_table
 from calibrant.measures.point_masses import PointMasses, are_few, point_masses

@@ -11,9 +11,15 @@ import numpy.typing as npt
 
 from calibrant._base import AnyArray
 from calibrant.data import validation
-from calibrant.data.arrays import as_array, column_labels, is_real, missing_values
 from calibrant.data.problem import Index
-from calibrant.data.validation import one_column, read_weights
+from calibrant.data.validation import (
+    as_array,
+    column_labels,
+    is_real,
+    missing_values,
+    one_column,
+    read_weights,
+)
 from calibrant.errors import CalibrantError, shown
 
 

@@ -12,7 +12,6 @@ import numpy as np
 
 from calibrant._base import AnyArray, FloatArray, IntArray, write_atomically
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
 from calibrant.data.problem import Index
 from calibrant.data.rows import Sample, read_sample
 from calibrant.data.sketch_cells import (
@@ -26,6 +25,7 @@ from calibrant.data.sketch_cells import (
     make_cells,
 )
 from calibrant.data.sketch_format import HEADER_SIZE, check_header, from_bytes, to_bytes
+from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.numerics import passes
 

@@ -14,15 +14,13 @@ import numpy as np
 
 from calibrant._base import Result, frame
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
-from calibrant.data.read import one_problem
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import Generator, read_generator
+from calibrant.data.validation import Generator, as_array, read_generator
 from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate import Estimate, estimated
-from calibrant.inference.intervals import Question, View, check_has_interval
-from calibrant.inference.noise import Clusters, read_codes
+from calibrant.inference.intervals import Clusters, Question, View, check_has_interval, read_codes
 from calibrant.inference.paired import Difference, MeanLoss, difference, drawn_together, read_losses
 from calibrant.measures.registry import MeasureInfo, RowLosses, comparable, find_measure
 from calibrant.numerics.probability import holm

@@ -9,7 +9,7 @@ from typing import Any, Literal
 
 from calibrant._base import Result
 from calibrant.data import validation
-from calibrant.data.read import one_problem
+from calibrant.data.classes import one_problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.inference.null_simulation import (

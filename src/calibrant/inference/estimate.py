@@ -8,11 +8,10 @@ from typing import Any, Literal
 
 from calibrant._base import Result
 from calibrant.data import validation
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
-from calibrant.data.read import one_problem
 from calibrant.data.validation import Generator, read_generator
-from calibrant.inference.intervals import Question, check_has_interval
-from calibrant.inference.noise import Clusters
+from calibrant.inference.intervals import Clusters, Question, check_has_interval
 from calibrant.measures.registry import Measure, find_measure, with_interval
 
 __all__ = ["Estimate", "estimate"]

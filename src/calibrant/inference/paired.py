@@ -55,16 +55,13 @@ import numpy as np
 from scipy.special import ndtr, ndtri
 
 from calibrant._base import FloatArray
-from calibrant.data.classes import ClassTable
+from calibrant.data.classes import ClassTable, check_is_one, read_table, reduce_table
 from calibrant.data.problem import Index, Problem
-from calibrant.data.read import check_is_one, read_table, reduce_table
 from calibrant.data.validation import Generator
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.intervals import KAPPA, View
-from calibrant.measures.linear_image import shifted_norms
-from calibrant.measures.registry import RowLosses
-from calibrant.numerics.probability import rank_p_value, weibull_quantile
-from calibrant.numerics.roots import monotone_root
+from calibrant.measures.registry import RowLosses, shifted_norms
+from calibrant.numerics.probability import monotone_root, rank_p_value, weibull_quantile
 
 # Larger is safer for models that err in opposite ways, and less powerful for all others. Measured,
 # of a nominal 5%: see tests/null/test_compare_size.py.

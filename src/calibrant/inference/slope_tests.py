@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from calibrant._base import FloatArray, Result
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Pooled, Problem
-from calibrant.data.read import one_problem
 from calibrant.errors import CalibrantError
 from calibrant.inference.cumulative_tests import TestResult
 

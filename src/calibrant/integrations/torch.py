@@ -15,7 +15,6 @@ from dataclasses import dataclass
 from typing import Any, Literal, Protocol, Self
 
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import (
     ABOVE,
@@ -28,6 +27,7 @@ from calibrant.data.sketch_cells import (
     CellTable,
     Scale,
 )
+from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError, MissingDependencyError
 from calibrant.measures.registry import answered_by_sketches, find_measure, measures
 

@@ -11,8 +11,8 @@ import numpy as np
 
 from calibrant._base import FloatArray, IntArray, Result, frame
 from calibrant.data.binning import Binning, Side
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
-from calibrant.data.read import one_problem
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 
 if TYPE_CHECKING:

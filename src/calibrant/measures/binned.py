@@ -1,23 +1,39 @@
-"""The binned error as a value: where the bins lie, and the norm of the gaps over them."""
+"""Binned calibration errors: ECE and its relatives.
+
+With bins k of weight W_k, mean prediction and mean outcome, and gap_k = mean outcome - mean
+prediction:
+
+====================  ================================================================
+ECE (l1, mass)        sum_k (W_k / W) abs(gap_k) = sum_k abs(sum_{i in k} w_i (y_i - p_i)) / W
+RMS error (l2, mass)  sqrt(sum_k (W_k / W) gap_k^2)
+MCE (max)             max_k abs(gap_k)
+width-weighted        the same with the width of bin k instead of W_k / W
+====================  ================================================================
+
+All take soft labels y in [0, 1] as they are: with hard labels the l1 error is the usual ECE, with
+soft ones it is SMECE (Leznik 2026), exactly 0 when every y_i = p_i. Binned errors are biased
+upwards, by more the more bins there are; near calibration `debias` removes about 70% of the bias of
+l2 errors and 40% of that of l1 errors.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
-from calibrant.data.arrays import as_array
 from calibrant.data.binning import Binning, Bins, Convex, EqualMass, Fixed, Layout, Side, Uniform
-from calibrant.data.classes import Norm
+from calibrant.data.classes import Norm, RowOptions, reduce_classes
 from calibrant.data.problem import CellOf, Problem
-from calibrant.data.read import reduce_classes
+from calibrant.data.sketch import Sketch
+from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
-from calibrant.measures.linear_image import L1Norm, L2Norm, LinearImage, total
-from calibrant.measures.registry import Measure, MeasureInfo
+from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure, MeasureInfo, total
 
 __all__ = ["ace", "ece", "mce", "soft_label_ece"]
 
@@ -37,6 +53,28 @@ _CELLS_PER_BIN, _FEW_BINS = 16, 512
 _MOST_BINS = 1 << 14
 
 
+class MceOptions(RowOptions, total=False):
+    """Options of :func:`mce`."""
+
+    n_bins: BinCount
+    strategy: Strategy
+    assignment: Literal["hard", "convex"]
+    closed: Side
+
+
+class SoftLabelOptions(MceOptions, total=False):
+    """Options of :func:`soft_label_ece`."""
+
+    norm: Literal["l1", "l2", "max"]
+    weighting: Literal["mass", "width"]
+
+
+class EceOptions(SoftLabelOptions, total=False):
+    """Options of :func:`ece`."""
+
+    debias: bool
+
+
 @dataclass(frozen=True)
 class Laid:
     """Bins laid out in a number that is given, or that a rule finds."""
@@ -51,7 +89,7 @@ class Laid:
 
 
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
-    """Turn the words of a call into a binning."""
+    """Parse the options of bins."""
     validation.check_choice(closed, "closed", ("left", "right"))
     count = _read_count(n_bins)
     if not isinstance(count, int) and not isinstance(strategy, str):
@@ -85,7 +123,7 @@ def read_binned_error(
     closed: Side = "left",
     debias: bool = False,
 ) -> BinnedError:
-    """Turn the words of a call into an error."""
+    """Parse the options of a binned error."""
     validation.check_choice(assignment, "assignment", ("hard", "convex"))
     validation.check_choice(norm, "norm", ("l1", "l2", "max"))
     validation.check_choice(weighting, "weighting", ("mass", "width"))
@@ -274,27 +312,13 @@ def _checked_edges(strategy: Any) -> tuple[float, ...]:
     return tuple(edges.astype(np.float64).tolist())
 
 
-# Binned calibration errors: ECE and its relatives.
-#
-# With bins k of weight W_k, mean prediction and mean outcome, and gap_k = mean outcome - mean
-# prediction:
-#
-# ====================  ================================================================
-# ECE (l1, mass)        sum_k (W_k / W) abs(gap_k) = sum_k abs(sum_{i in k} w_i (y_i - p_i)) / W
-# RMS error (l2, mass)  sqrt(sum_k (W_k / W) gap_k^2)
-# MCE (max)             max_k abs(gap_k)
-# width-weighted        the same with the width of bin k instead of W_k / W
-# ====================  ================================================================
-#
-# All take soft labels y in [0, 1] as they are: with hard labels the l1 error is the usual ECE, with
-# soft ones it is SMECE (Leznik 2026), exactly 0 when every y_i = p_i. Binned errors are biased
-# upwards, by more the more bins there are; near calibration `debias` removes about seven tenths of it
-# from l2 errors and two fifths from l1 errors.
-
-
+@overload
+def ece(y_true: Sketch, **options: Unpack[EceOptions]) -> float: ...
+@overload
+def ece(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[EceOptions]) -> float: ...
 def ece(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
@@ -303,7 +327,7 @@ def ece(
     weighting: Literal["mass", "width"] = "mass",
     closed: Side = "left",
     debias: bool = False,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -314,41 +338,39 @@ def ece(
 
     Parameters
     ----------
-    y_true
-        Outcomes: 0/1, bool, soft labels in [0, 1], or two labels with `pos_label`; class labels
-        (or soft rows) where `y_prob` has several columns.
-    y_prob
-        Predicted probabilities, shape (n,), (n, 1), (n, 2) or (n, C).
-    n_bins
-        A number up to a million; "sqrt", floor(sqrt(n)); "sweep", the largest number up to n whose
-        bin means do not decrease; "cv", the number with the lowest leave-one-out squared loss.
-    strategy
-        "uniform" bins, "quantile" bins of nearly equal weight, or edges increasing from 0 to 1
-        (then `n_bins` has no say).
-    assignment
-        "hard": a row counts in its bin. "convex": it is shared between the two bins whose centres
-        enclose it.
-    norm
-        "l1" mean, "l2" root mean square or "max" over bins.
-    weighting
-        Count a bin by the "mass" in it or by its "width".
-    closed
-        Which edge a bin contains; the outer edges always belong to the outer bins.
-    debias
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    n_bins : int or {"sqrt", "sweep", "cv"}
+        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
+        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
+        smallest leave-one-out squared error.
+    strategy : {"uniform", "quantile"} or array_like
+        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
+        `n_bins` is ignored.
+    assignment : {"hard", "convex"}
+        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
+        two bins whose centres enclose the score.
+    norm : {"l1", "l2", "max"}
+        Mean, root mean square or maximum over the bins.
+    weighting : {"mass", "width"}
+        Weight of a bin: that of its rows, or its width.
+    closed : {"left", "right"}
+        Which edge belongs to a bin; 0 and 1 always belong to the outer bins.
+    debias : bool
         Subtract the expected effect of sampling noise: from squared gaps (l2, Kumar et al. 2019)
         or from absolute ones (l1, folded normal). The result never falls below 0.
-    sample_weight
-        Non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
-    multiclass
-        How several columns become one number. "confidence" (what None means for more than two
-        columns): is the predicted class right as often as its probability says? "classwise": the
-        problem "is it class c?" of every c, combined with equal weights. "top_label": confidence
-        within each predicted class, combined by their weight. A class label: that class alone.
-        Classes combine by mean ("l1"), root mean square ("l2") or maximum ("max").
-    labels
-        The class of each column of `y_prob`, in order; 0..C-1 unless given.
-    pos_label
-        The label that `y_prob` speaks of, where the two labels are not 0 and 1.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
@@ -384,15 +406,19 @@ def ece(
     return reduction.measure(error, error.norm)
 
 
+@overload
+def mce(y_true: Sketch, **options: Unpack[MceOptions]) -> float: ...
+@overload
+def mce(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[MceOptions]) -> float: ...
 def mce(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
     assignment: Literal["hard", "convex"] = "hard",
     closed: Side = "left",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -405,10 +431,32 @@ def mce(
 
     Parameters
     ----------
-    y_true, y_prob, n_bins, strategy, assignment, closed
-        As in :func:`ece`.
-    sample_weight, multiclass, labels, pos_label
-        As in :func:`ece`.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    n_bins : int or {"sqrt", "sweep", "cv"}
+        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
+        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
+        smallest leave-one-out squared error.
+    strategy : {"uniform", "quantile"} or array_like
+        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
+        `n_bins` is ignored.
+    assignment : {"hard", "convex"}
+        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
+        two bins whose centres enclose the score.
+    closed : {"left", "right"}
+        Which edge belongs to a bin; 0 and 1 always belong to the outer bins.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
@@ -424,31 +472,23 @@ def mce(
     >>> mce([0, 0, 1, 1], [0.125, 0.25, 0.75, 0.875], n_bins=2)
     0.1875
     """
-    return ece(
-        y_true,
-        y_prob,
-        norm="max",
-        n_bins=n_bins,
-        strategy=strategy,
-        assignment=assignment,
-        closed=closed,
-        sample_weight=sample_weight,
-        multiclass=multiclass,
-        labels=labels,
-        pos_label=pos_label,
+    error = read_binned_error(
+        norm="max", n_bins=n_bins, strategy=strategy, assignment=assignment, closed=closed
     )
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return reduction.measure(error, error.norm)
 
 
 def ace(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
     n_bins: BinCount = 15,
     assignment: Literal["hard", "convex"] = "hard",
     norm: Literal["l1", "l2", "max"] = "l1",
     weighting: Literal["mass", "width"] = "mass",
     debias: bool = False,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -460,10 +500,33 @@ def ace(
 
     Parameters
     ----------
-    y_true, y_prob, n_bins, assignment, norm, weighting, debias
-        As in :func:`ece`.
-    sample_weight, multiclass, labels, pos_label
-        As in :func:`ece`.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    n_bins : int or {"sqrt", "sweep", "cv"}
+        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
+        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
+        smallest leave-one-out squared error.
+    assignment : {"hard", "convex"}
+        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
+        two bins whose centres enclose the score.
+    norm : {"l1", "l2", "max"}
+        Mean, root mean square or maximum over the bins.
+    weighting : {"mass", "width"}
+        Weight of a bin: that of its rows, or its width.
+    debias : bool
+        Subtract the expected effect of sampling noise; needs norm "l1" or "l2".
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
@@ -485,28 +548,30 @@ def ace(
     >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
     0.1875
     """
-    shape = () if y_prob is None else as_array(y_prob, "y_prob").shape
+    shape = as_array(y_prob, "y_prob").shape
     if multiclass is None and len(shape) == 2 and shape[1] > 2:
         multiclass = "classwise"
-    return ece(
-        y_true,
-        y_prob,
+    error = read_binned_error(
         strategy="quantile",
         n_bins=n_bins,
         assignment=assignment,
         norm=norm,
         weighting=weighting,
         debias=debias,
-        sample_weight=sample_weight,
-        multiclass=multiclass,
-        labels=labels,
-        pos_label=pos_label,
     )
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return reduction.measure(error, error.norm)
 
 
+@overload
+def soft_label_ece(y_true: Sketch, **options: Unpack[SoftLabelOptions]) -> float: ...
+@overload
 def soft_label_ece(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[SoftLabelOptions]
+) -> float: ...
+def soft_label_ece(
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: BinCount = 10,
     strategy: Strategy = "uniform",
@@ -514,7 +579,7 @@ def soft_label_ece(
     norm: Literal["l1", "l2", "max"] = "l1",
     weighting: Literal["mass", "width"] = "mass",
     closed: Side = "left",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -526,12 +591,36 @@ def soft_label_ece(
 
     Parameters
     ----------
-    y_true
-        Soft labels in [0, 1]; hard ones give the ECE.
-    y_prob, n_bins, strategy, assignment, norm, weighting, closed
-        As in :func:`ece`.
-    sample_weight, multiclass, labels, pos_label
-        As in :func:`ece`.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    n_bins : int or {"sqrt", "sweep", "cv"}
+        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
+        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
+        smallest leave-one-out squared error.
+    strategy : {"uniform", "quantile"} or array_like
+        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
+        `n_bins` is ignored.
+    assignment : {"hard", "convex"}
+        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
+        two bins whose centres enclose the score.
+    norm : {"l1", "l2", "max"}
+        Mean, root mean square or maximum over the bins.
+    weighting : {"mass", "width"}
+        Weight of a bin: that of its rows, or its width.
+    closed : {"left", "right"}
+        Which edge belongs to a bin; 0 and 1 always belong to the outer bins.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
@@ -553,20 +642,16 @@ def soft_label_ece(
     >>> soft_label_ece([0.25, 0.75], [0.5, 0.5])
     0.0
     """
-    return ece(
-        y_true,
-        y_prob,
+    error = read_binned_error(
         n_bins=n_bins,
         strategy=strategy,
         assignment=assignment,
         norm=norm,
         weighting=weighting,
         closed=closed,
-        sample_weight=sample_weight,
-        multiclass=multiclass,
-        labels=labels,
-        pos_label=pos_label,
     )
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return reduction.measure(error, error.norm)
 
 
 MEASURES = (

@@ -26,13 +26,11 @@ import numpy.typing as npt
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
-from calibrant.data.pooling import joined, rearranged
+from calibrant.data.classes import one_problem, reduce_classes
 from calibrant.data.problem import Pooled, Problem
-from calibrant.data.read import one_problem, reduce_classes
-from calibrant.data.rows import Sample
+from calibrant.data.rows import Sample, joined, rearranged
 from calibrant.errors import CalibrantError
-from calibrant.measures.linear_image import LinearImage, MaxNorm, RangeNorm, total
-from calibrant.measures.registry import Measure, MeasureInfo
+from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm, total
 
 __all__ = ["CumulativeError", "cumulative_curve", "ecce_mad", "ecce_r"]
 

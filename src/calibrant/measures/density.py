@@ -13,9 +13,8 @@ import numpy.typing as npt
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import ClassTable
+from calibrant.data.classes import ClassTable, read_classes, reduce_classes
 from calibrant.data.problem import Problem
-from calibrant.data.read import read_classes, reduce_classes
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing

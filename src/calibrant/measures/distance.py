@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from calibrant._base import FloatArray, Result
+from calibrant.data.classes import one_problem, reduce_classes
 from calibrant.data.problem import Pooled, Problem
-from calibrant.data.read import one_problem, reduce_classes
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.monotone import isotonic_fit_l1
 

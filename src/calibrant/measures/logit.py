@@ -17,22 +17,22 @@ import numpy as np
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
 from calibrant.data.binning import UniformBins
+from calibrant.data.classes import reduce_classes
 from calibrant.data.labels import read_outcomes
 from calibrant.data.problem import Blocks, Index, Line, Problem, Quantity, line_of_rows, logit_range
-from calibrant.data.read import reduce_classes
 from calibrant.data.rows import Sample
-from calibrant.data.validation import read_weights
+from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError
-from calibrant.measures.linear_image import (
+from calibrant.measures.registry import (
     L1Norm,
     LinearImage,
+    Measure,
+    MeasureInfo,
     cells_for_smoothing,
     smoothed,
     total,
 )
-from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.probability import logit

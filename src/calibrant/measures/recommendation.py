@@ -19,8 +19,7 @@ from typing import Any, get_type_hints
 import numpy as np
 
 from calibrant._base import FloatArray, Result
-from calibrant.data.classes import ClassTable
-from calibrant.data.read import read_table, reduce_table
+from calibrant.data.classes import ClassTable, read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned import ece
 

@@ -10,9 +10,8 @@ import numpy as np
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable
+from calibrant.data.classes import ClassTable, one_problem, read_table, reduce_table
 from calibrant.data.problem import Block, Problem
-from calibrant.data.read import one_problem, read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.monotone import isotonic_fit

@@ -24,11 +24,10 @@ import numpy.typing as npt
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
+from calibrant.data.classes import one_problem
 from calibrant.data.problem import Index, Problem
-from calibrant.data.read import one_problem
 from calibrant.data.rows import Sample
-from calibrant.data.validation import one_column
+from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 from calibrant.measures.cumulative import (
     CumulativeCurve,

@@ -1,40 +1,56 @@
-"""Distributions, limits of proportions, critical values and P-values.
-
-Brownian motion on [0, 1]. ``brownian_max`` is the distribution of max abs(B), ``brownian_range``
-that of max B - min B. Each has two series: one that converges fast for small x, used for the
-distribution function below a crossover, and one in normal tails Q that converges fast for large x,
-used for the survival function above it:
-
-    P(max <= x)   = (2/pi) sum_{k>=0} (-1)^k / (k + 1/2) exp(-(k + 1/2)^2 pi^2 / (2 x^2))
-    P(max > x)    = 4 sum_{k>=0} (-1)^k Q((2k + 1) x)
-    P(range <= x) = sum_{k>=0} (8/x^2 + 2 / ((k + 1/2)^2 pi^2)) exp(-2 (k + 1/2)^2 pi^2 / x^2)
-    P(range > x)  = 8 sum_{k>=1} (-1)^(k-1) k Q(k x)
-
-So neither tail is lost to subtraction from 1: against sums with 400 digits, `sf` and `cdf` are
-right to a relative 1e-12 down to 1e-300.
-
-Proportions. With x events in n trials, neither necessarily whole, Clopper and Pearson's (1934)
-limits of the probability of an event are the beta quantiles
-
-    lower = B(tail; x, n - x + 1),    upper = B(1 - tail; x + 1, n - x)
-
-For whole counts each is missed with probability `tail` at most. They never meet: no event in n
-trials leaves a probability of up to 1 - tail^(1/n). Weighted sums count as
-n = (sum w)^2 / sum w^2 trials.
-"""
+"""Roots of monotone functions, and the scale at which a falling norm equals the scale itself."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant._base import FloatArray, IntArray
-from calibrant.numerics.roots import monotone_root
+
+
+def monotone_root(
+    rising: Callable[[float], float], low: float, high: float, tolerance: float
+) -> float:
+    """Return where a non-decreasing function is 0, or the end nearer to that."""
+    from scipy.optimize import brentq
+
+    known = cache(rising)  # brentq begins at the ends
+    if known(low) >= 0:
+        return low
+    if known(high) <= 0:
+        return high
+    return float(brentq(known, low, high, xtol=tolerance))
+
+
+# Distributions, limits of proportions, critical values and P-values.
+#
+# Brownian motion on [0, 1]. ``brownian_max`` is the distribution of max abs(B), ``brownian_range``
+# that of max B - min B. Each has two series: one that converges fast for small x, used for the
+# distribution function below a crossover, and one in normal tails Q that converges fast for large x,
+# used for the survival function above it:
+#
+#     P(max <= x)   = (2/pi) sum_{k>=0} (-1)^k / (k + 1/2) exp(-(k + 1/2)^2 pi^2 / (2 x^2))
+#     P(max > x)    = 4 sum_{k>=0} (-1)^k Q((2k + 1) x)
+#     P(range <= x) = sum_{k>=0} (8/x^2 + 2 / ((k + 1/2)^2 pi^2)) exp(-2 (k + 1/2)^2 pi^2 / x^2)
+#     P(range > x)  = 8 sum_{k>=1} (-1)^(k-1) k Q(k x)
+#
+# So neither tail is lost to subtraction from 1: against sums with 400 digits, `sf` and `cdf` are
+# right to a relative 1e-12 down to 1e-300.
+#
+# Proportions. With x events in n trials, neither necessarily whole, Clopper and Pearson's (1934)
+# limits of the probability of an event are the beta quantiles
+#
+#     lower = B(tail; x, n - x + 1),    upper = B(1 - tail; x + 1, n - x)
+#
+# For whole counts each is missed with probability `tail` at most. They never meet: no event in n
+# trials leaves a probability of up to 1 - tail^(1/n). Weighted sums count as
+# n = (sum w)^2 / sum w^2 trials.
 
 # At the crossovers the next term of either series is below 1e-17.
 _TERMS = 8

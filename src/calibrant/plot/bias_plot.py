@@ -20,7 +20,6 @@ from calibrant.curves.bias import bias_along as table_along
 from calibrant.data import validation
 from calibrant.errors import CalibrantError
 from calibrant.formatting import count, percent, short_count, shortened
-from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.style import (
     DASHES,
     LINE_WIDTH,
@@ -28,11 +27,13 @@ from calibrant.plot.style import (
     QUIET,
     SMALL,
     SMALLEST,
+    Model,
     check_axes,
     colors_of,
     new_axes,
     open_frame,
     palette,
+    read_models,
     record,
     records,
 )

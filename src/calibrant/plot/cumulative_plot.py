@@ -14,20 +14,21 @@ from matplotlib.ticker import MaxNLocator
 
 from calibrant._base import FloatArray
 from calibrant.curves.reliability_view import ABOUT_ROWS
-from calibrant.data.read import one_problem
+from calibrant.data.classes import one_problem
 from calibrant.inference.cumulative_tests import cumulative_test
 from calibrant.inference.estimate import estimate
 from calibrant.measures.cumulative import CumulativeCurve, cumulative_curve
-from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.style import (
     DASHES,
     LINE_WIDTH,
     QUIET,
     SMALL,
     SMALLEST,
+    Model,
     axes_or_new,
     colors_of,
     open_frame,
+    read_models,
     record,
     records,
 )

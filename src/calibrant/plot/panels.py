@@ -15,23 +15,23 @@ from matplotlib.font_manager import FontProperties
 from calibrant.assessment.assess import Assessment, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
-from calibrant.data.validation import one_column
+from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 from calibrant.formatting import percent, shortened, typeset
 from calibrant.inference.estimate import Estimate
-from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
 from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
 from calibrant.plot.style import (
     LINE_WIDTH,
     SMALL,
+    Model,
     Panels,
     ShownAxes,
     axes_or_new,
     new_figure,
     open_frame,
     palette,
+    read_models,
     size_in_points,
 )
 from calibrant.plot.text import about_band, compact, measure_name

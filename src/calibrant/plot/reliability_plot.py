@@ -25,9 +25,18 @@ from calibrant.data import validation
 from calibrant.errors import CalibrantError
 from calibrant.measures.bin_table import BinTable
 from calibrant.plot import marks
-from calibrant.plot.arguments import Model, read_models
 from calibrant.plot.marks import Frame
-from calibrant.plot.style import MARKERS, QUIET, SMALLEST, axes_or_new, colors_of, record, records
+from calibrant.plot.style import (
+    MARKERS,
+    QUIET,
+    SMALLEST,
+    Model,
+    axes_or_new,
+    colors_of,
+    read_models,
+    record,
+    records,
+)
 from calibrant.plot.text import (
     Corner,
     Key,

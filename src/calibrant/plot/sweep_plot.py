@@ -15,8 +15,7 @@ from matplotlib.ticker import Locator, LogLocator, MaxNLocator
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.bins_sweep import BinsSweep
 from calibrant.formatting import percent
-from calibrant.plot.arguments import Model, read_models
-from calibrant.plot.style import QUIET, SMALL, axes_or_new, open_frame, palette
+from calibrant.plot.style import QUIET, SMALL, Model, axes_or_new, open_frame, palette, read_models
 
 __all__ = ["bins_sweep"]
 

@@ -9,13 +9,11 @@ import numpy as np
 
 from calibrant._base import AnyArray, FloatArray
 from calibrant.data import validation
-from calibrant.data.arrays import as_array, is_real
-from calibrant.data.classes import ClassTable
+from calibrant.data.classes import ClassTable, read_table
 from calibrant.data.problem import Problem
-from calibrant.data.read import read_table
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import one_column
+from calibrant.data.validation import as_array, is_real, one_column
 from calibrant.errors import CalibrantError
 
 

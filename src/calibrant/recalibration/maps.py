@@ -12,8 +12,7 @@ import numpy as np
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.arrays import as_array
-from calibrant.data.validation import Generator, as_positive
+from calibrant.data.validation import Generator, as_array, as_positive
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import storage
 from calibrant.recalibration.inputs import read_column
