@@ -211,7 +211,7 @@ PEERS = (
             "ece": Skill(_probcal_ece),
             "smooth_ece": Skill(_probcal_smooth_ece, why=_LOGIT),
             "test": Skill(_probcal_ecce, "the statistic alone, no P-value"),
-            "classes": Skill(_class_by_class(_probcal_ece), "called once a class"),
+            "classes": Skill(_class_by_class(_probcal_ece), "called once per class"),
             "interval": Skill(_probcal_interval, "100 resamples"),
             "assess": Skill(_probcal_evaluate, "200 resamples"),
         },
@@ -222,7 +222,7 @@ PEERS = (
         {
             "ece": Skill(_relplot_ece, "checks nothing that it is given"),
             "smooth_ece": Skill(_relplot_smooth_ece, why="rounds scores to a grid"),
-            "classes": Skill(_class_by_class(_relplot_ece), "called once a class"),
+            "classes": Skill(_class_by_class(_relplot_ece), "called once per class"),
             "assess": Skill(_relplot_diagram, "the numbers of a diagram, 200 + 100 resamples"),
         },
     ),
