@@ -15,6 +15,7 @@ from calibrant.data.classes import one_problem
 from calibrant.data.problem import Pooled, Problem
 from calibrant.errors import CalibrantError
 from calibrant.inference.cumulative_tests import TestResult
+from calibrant.numerics.logistic import fit_logistic, standardize
 
 __all__ = ["calibration_slope_test", "spiegelhalter_test"]
 
@@ -62,12 +63,6 @@ class SlopeTestResult(Result):
 
 # A chance that is smaller than any double is still not 0.
 _SMALLEST = sys.float_info.min
-# Halved so often, any step is 0.
-_MAX_NEWTON_STEPS, _MAX_HALVINGS = 100, 2200
-# Newton's method doubles the number of right digits: after a step of this size the fit is exact.
-_SMALL_STEP = 1e-8
-# How much of the log-likelihood its own rounding may hide.
-_ROUNDING = 1e-10
 
 
 def spiegelhalter_test(
@@ -206,47 +201,17 @@ def calibration_slope_test(
     pooled = problem.rows.pooled
     origin, x = _logits(pooled)
     statistic = _score_statistic(x, pooled)
-    fit = _Recalibration.of(origin, x, pooled)
+    intercept, slope, intercept_error, slope_error = _fit(origin, x, pooled)
     return SlopeTestResult(
-        intercept=fit.intercept,
-        slope=fit.slope,
-        intercept_error=fit.intercept_error,
-        slope_error=fit.slope_error,
+        intercept=intercept,
+        slope=slope,
+        intercept_error=intercept_error,
+        slope_error=slope_error,
         statistic=statistic,
         # The survival function of chi-squared with 2 degrees of freedom.
         p_value=max(math.exp(-statistic / 2), _SMALLEST),
         n=problem.n,
     )
-
-
-@dataclass(frozen=True, eq=False)
-class _Recalibration:
-    """A fitted logistic recalibration: its coefficients and their standard errors, or nan."""
-
-    intercept: float = math.nan
-    slope: float = math.nan
-    intercept_error: float = math.nan
-    slope_error: float = math.nan
-
-    @classmethod
-    def of(cls, origin: float, x: FloatArray, pooled: Pooled) -> _Recalibration:
-        """Fit outcomes to logits origin + x."""
-        if not _outcomes_overlap(pooled):
-            return cls()
-        # Fitted in standard units of x, where the two coefficients hardly depend on each other.
-        u, centre, scale = _standard_units(x, pooled.weight)
-        centre += origin
-        try:
-            fitted, information = _fit(u, pooled, np.array([centre, scale]))
-            inverse = np.linalg.inv(information)
-        except np.linalg.LinAlgError:
-            return cls()
-        m = _probability(u, fitted)
-        back = np.array([[1.0, -centre / scale], [0.0, 1 / scale]]) @ inverse
-        noise = _moments(u, pooled.weight_squared * m * (1 - m))
-        errors = np.sqrt(np.diag(back @ noise @ back.T))
-        slope = float(fitted[1]) / scale
-        return cls(float(fitted[0]) - slope * centre, slope, float(errors[0]), float(errors[1]))
 
 
 def _hard(problem: Problem) -> Problem:
@@ -294,15 +259,29 @@ def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
 def _score_statistic(x: FloatArray, pooled: Pooled) -> float:
     """Return U' V^-1 U, in units of x where V is a multiple of the identity."""
     noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
-    u, _, _ = _standard_units(x, noise)
+    u, _, _ = standardize(x, noise)
     return float((pooled.residual.sum() ** 2 + (pooled.residual @ u) ** 2) / noise.sum())
 
 
-def _standard_units(x: FloatArray, weight: FloatArray) -> tuple[FloatArray, float, float]:
-    """Return (x - centre) / scale of mean 0 and variance 1, with centre and scale."""
-    centre = float(np.average(x, weights=weight))
-    scale = float(np.sqrt(np.average((x - centre) ** 2, weights=weight)))
-    return (x - centre) / scale, centre, scale
+def _fit(origin: float, x: FloatArray, pooled: Pooled) -> tuple[float, float, float, float]:
+    """Return intercept, slope and their standard errors for logits origin + x, or nan."""
+    try:
+        if not _outcomes_overlap(pooled):
+            raise np.linalg.LinAlgError("outcomes are separated")
+        fit = fit_logistic(
+            x[:, None],
+            pooled.true,
+            pooled.weight,
+            weight_squared=pooled.weight_squared,
+            offset=origin + x,
+        )
+    except np.linalg.LinAlgError:
+        return (math.nan,) * 4
+    # The fit adds a + b x to the logits origin + x; the intercept is that at a logit of 0.
+    at_zero = np.array([[1.0, -origin], [0.0, 1.0]])
+    intercept, slope = at_zero @ [fit.intercept, fit.slopes[0]] + [0.0, 1.0]
+    errors = np.sqrt(np.diag(at_zero @ fit.covariance @ at_zero.T))
+    return float(intercept), float(slope), float(errors[0]), float(errors[1])
 
 
 def _outcomes_overlap(pooled: Pooled) -> bool:
@@ -311,42 +290,3 @@ def _outcomes_overlap(pooled: Pooled) -> bool:
     if not len(ones) or not len(zeros):
         return False
     return bool(ones[0] < zeros[-1] and zeros[0] < ones[-1])
-
-
-def _fit(x: FloatArray, pooled: Pooled, start: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Maximise the likelihood of a + b x by Newton's method; return (a, b) and the information."""
-    coefficients = start
-    likelihood = _log_likelihood(x, pooled, coefficients)
-    for _ in range(_MAX_NEWTON_STEPS):
-        fitted = _probability(x, coefficients)
-        excess = pooled.true - pooled.weight * fitted
-        information = _moments(x, pooled.weight * fitted * (1 - fitted))
-        step = np.linalg.solve(information, [excess.sum(), excess @ x])
-        if np.abs(step).max() < _SMALL_STEP:
-            return coefficients + step, information
-        # The likelihood is concave, so some fraction of the step improves it, up to rounding.
-        least = likelihood - _ROUNDING * abs(likelihood)
-        for _ in range(_MAX_HALVINGS):
-            reached = _log_likelihood(x, pooled, coefficients + step)
-            if reached >= least:
-                break
-            step = step / 2
-        coefficients, likelihood = coefficients + step, reached
-    raise np.linalg.LinAlgError("the likelihood has no maximum within reach")
-
-
-def _log_likelihood(x: FloatArray, pooled: Pooled, coefficients: FloatArray) -> float:
-    logit = coefficients[0] + coefficients[1] * x
-    return float(pooled.true @ logit - pooled.weight @ np.logaddexp(0, logit))
-
-
-def _probability(x: FloatArray, coefficients: FloatArray) -> FloatArray:
-    from scipy.special import expit
-
-    return np.asarray(expit(coefficients[0] + coefficients[1] * x))
-
-
-def _moments(x: FloatArray, weight: FloatArray) -> FloatArray:
-    """Return sum weight (1, x)' (1, x)."""
-    first, second = weight @ x, weight @ (x * x)
-    return np.array([[weight.sum(), first], [first, second]])

@@ -1,0 +1,146 @@
+"""Logistic regression by maximum weighted likelihood.
+
+The model is logit P(y = 1) = offset + intercept + x @ slopes. It is fitted by Newton's method with
+step halving to columns of mean 0 and variance 1, where coefficients hardly depend on each other;
+each iteration takes one pass over the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from calibrant._base import FloatArray
+
+_MAX_ITERATIONS = 100
+# Newton's method doubles the number of correct digits: after a step whose mean square, weighted by
+# the information, is as small as this the fit is exact up to rounding.
+_SMALL_SQUARE = 1e-16
+# Relative error of a log-likelihood that rounding may cause.
+_ROUNDING = 1e-10
+
+
+@dataclass(frozen=True, eq=False)
+class LogisticFit:
+    """Coefficients of a logistic regression, with the covariance of (intercept, *slopes)."""
+
+    intercept: float
+    slopes: FloatArray
+    covariance: FloatArray
+    log_likelihood: float
+
+
+def fit_logistic(
+    x: FloatArray,
+    true: FloatArray,
+    weight: FloatArray,
+    *,
+    weight_squared: FloatArray | None = None,
+    offset: FloatArray | float = 0.0,
+    ridge: float = 0.0,
+) -> LogisticFit:
+    """Fit logit P(y = 1) = offset + intercept + x @ slopes to pooled rows.
+
+    Parameters
+    ----------
+    x : ndarray of shape (n, k)
+        Covariates, none of them constant.
+    true, weight, weight_squared : ndarray of shape (n,)
+        Sums of w y, w and w^2 over the rows pooled at each x; w^2 is taken to be w by default.
+    offset : ndarray of shape (n,) or float
+        Part of the logit that is known.
+    ridge : float
+        Penalty ridge / 2 times the weight times the squared slopes of the standardised columns. It
+        selects one of the equally good fits of collinear columns.
+
+    Returns
+    -------
+    LogisticFit
+        Its covariance is A^-1 B A^-1 with A = sum w m (1 - m) z z', B = sum w^2 m (1 - m) z z',
+        z = (1, x) and m the fitted probabilities; its log-likelihood is less the penalty.
+
+    Raises
+    ------
+    numpy.linalg.LinAlgError
+        Where the likelihood has no maximum, or none that can be found: outcomes separated by x, or
+        collinear columns without a ridge.
+    """
+    u, centre, scale = standardize(x, weight)
+    design = np.column_stack((np.ones(len(u)), u))
+    penalty = np.append(0.0, np.full(u.shape[1], ridge * weight.sum()))
+    likelihood = _Likelihood(design, true, weight, offset, penalty)
+    coefficients = likelihood.maximum()
+    fitted = likelihood.probability(coefficients)
+    squares = weight if weight_squared is None else weight_squared
+    # Back to the units of x, whose slopes are those of u over the scale.
+    back = np.diag(np.append(1.0, 1 / scale))
+    back[0, 1:] = -centre / scale
+    spread = back @ np.linalg.inv(likelihood.information(fitted))
+    noise = _moments(design, squares * fitted * (1 - fitted))
+    intercept, *slopes = (back @ coefficients).tolist()
+    return LogisticFit(
+        intercept=intercept,
+        slopes=np.array(slopes),
+        covariance=spread @ noise @ spread.T,
+        log_likelihood=likelihood.log(coefficients),
+    )
+
+
+def standardize(x: FloatArray, weight: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Return (x - centre) / scale, of weighted mean 0 and variance 1, with centre and scale."""
+    centre = np.average(x, axis=0, weights=weight)
+    scale = np.sqrt(np.average((x - centre) ** 2, axis=0, weights=weight))
+    return (x - centre) / scale, centre, scale
+
+
+@dataclass(frozen=True, eq=False)
+class _Likelihood:
+    """The penalised likelihood of pooled rows as a function of the coefficients of a design."""
+
+    design: FloatArray
+    true: FloatArray
+    weight: FloatArray
+    offset: FloatArray | float
+    penalty: FloatArray
+
+    def log(self, coefficients: FloatArray) -> float:
+        """Return the log-likelihood less the penalty."""
+        logit = self.offset + self.design @ coefficients
+        loss = self.weight @ np.logaddexp(0, logit) + self.penalty @ coefficients**2 / 2
+        return float(self.true @ logit - loss)
+
+    def probability(self, coefficients: FloatArray) -> FloatArray:
+        """Return the fitted probabilities."""
+        from scipy.special import expit
+
+        return np.asarray(expit(self.offset + self.design @ coefficients))
+
+    def information(self, fitted: FloatArray) -> FloatArray:
+        """Return the negative second derivative."""
+        return _moments(self.design, self.weight * fitted * (1 - fitted)) + np.diag(self.penalty)
+
+    def maximum(self) -> FloatArray:
+        """Return the coefficients of the maximum, by Newton's method with step halving."""
+        coefficients = np.zeros(self.design.shape[1])
+        reached = self.log(coefficients)
+        for _ in range(_MAX_ITERATIONS):
+            fitted = self.probability(coefficients)
+            excess = self.true - self.weight * fitted
+            gradient = excess @ self.design - self.penalty * coefficients
+            information = self.information(fitted)
+            step = np.linalg.solve(information, gradient)
+            if not np.isfinite(step).all():
+                break
+            if step @ gradient <= _SMALL_SQUARE * np.trace(information):
+                return coefficients + step
+            # The function is concave: some fraction of the step raises it, up to rounding.
+            lowest = reached - _ROUNDING * abs(reached)
+            while not (reached := self.log(coefficients + step)) >= lowest:
+                step = step / 2
+            coefficients = coefficients + step
+        raise np.linalg.LinAlgError("the likelihood has no maximum within reach")
+
+
+def _moments(design: FloatArray, weight: FloatArray) -> FloatArray:
+    return np.asarray((design.T * weight) @ design)
