@@ -2,7 +2,7 @@
 
     python benchmarks/recalibration.py  # the tables of docs/recalibration.md, a minute or two
 
-Every row is mended by a map learnt from the other four fifths of the rows, divided with the seed 0.
+Every row is recalibrated by a map fitted to the other four of five folds, drawn with the seed 0.
 """
 
 from __future__ import annotations
@@ -24,14 +24,13 @@ DATASETS: dict[str, Callable[[], Dataset]] = {
     "DenseNet-161": lambda: load_imagenet("densenet161"),
 }
 MEASURES = {"smooth_ece": smooth_ece, "log_score": log_score, "brier_score": brier_score}
-CALIBRATORS = {"as given": IdentityCalibrator(), **METHODS}
+CALIBRATORS = {"as given": IdentityCalibrator, **METHODS}
 
 
 def measured(data: Dataset) -> dict[str, dict[str, float]]:
     """Return every measure of every method on one set of data."""
     held_out = {
-        name: cross_fitted(calibrator, data.y_prob, data.y_true)
-        for name, calibrator in CALIBRATORS.items()
+        name: cross_fitted(make(), data.y_prob, data.y_true) for name, make in CALIBRATORS.items()
     }
     return {
         measure: {name: function(data.y_true, q) for name, q in held_out.items()}
@@ -40,7 +39,7 @@ def measured(data: Dataset) -> dict[str, dict[str, float]]:
 
 
 def table(columns: dict[str, dict[str, float]]) -> Iterator[str]:
-    """Yield the lines of a table with a row a method, the least of each column in bold."""
+    """Yield the lines of a table with one row per method, the minimum of each column in bold."""
     yield f"| | {' | '.join(columns)} |"
     yield "|---" * (len(columns) + 1) + "|"
     best = {name: min(values.values()) for name, values in columns.items()}

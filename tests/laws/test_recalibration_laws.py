@@ -41,10 +41,10 @@ def knots(draw):
 @given(data=samples())
 def test_probabilities_stay_probabilities(name, data):
     p, y = data
-    mended = rc.METHODS[name].fit(p, y).predict(np.concatenate((GRID, p)))
-    assert np.all((mended >= 0) & (mended <= 1))
+    recalibrated = rc.METHODS[name]().fit(p, y).predict(np.concatenate((GRID, p)))
+    assert np.all((recalibrated >= 0) & (recalibrated <= 1))
     if name in NEVER_FALL:
-        assert np.all(np.diff(mended[: len(GRID)]) >= -ROUNDING)
+        assert np.all(np.diff(recalibrated[: len(GRID)]) >= -ROUNDING)
 
 
 @pytest.mark.parametrize("name", rc.METHODS)
@@ -54,8 +54,8 @@ def test_neither_order_nor_unit_of_weight_matters(name, data, seed):
     p, y = data
     rng = np.random.default_rng(seed)
     order, w = rng.permutation(len(p)), rng.uniform(0.5, 2, len(p))
-    first = rc.METHODS[name].fit(p, y, sample_weight=w).predict(GRID)
-    again = rc.METHODS[name].fit(p[order], y[order], sample_weight=3 * w[order]).predict(GRID)
+    first = rc.METHODS[name]().fit(p, y, sample_weight=w).predict(GRID)
+    again = rc.METHODS[name]().fit(p[order], y[order], sample_weight=3 * w[order]).predict(GRID)
     # Steps may move by rounding where scores are next to each other, slopes where two are.
     assert np.quantile(np.abs(first - again), 0.8) <= 1e-6
 
@@ -63,13 +63,13 @@ def test_neither_order_nor_unit_of_weight_matters(name, data, seed):
 @given(data=knots(), p=st.lists(UNIT, min_size=1, max_size=30))
 def test_between_knots_nothing_leaves_their_range(data, p):
     x, y = data
-    learnt, p = rc.PiecewiseLinearMap(x, y), np.array(p)
-    value = learnt.predict(p)
+    map_, p = rc.PiecewiseLinearMap(x, y), np.array(p)
+    value = map_.predict(p)
     piece = np.searchsorted(x, p, side="right") - 1
     left, right = y[np.maximum(piece, 0)], y[np.minimum(piece + 1, len(x) - 1)]
     assert np.all(value >= np.minimum(left, right))
     assert np.all(value <= np.maximum(left, right))
-    assert learnt.predict(x).tolist() == y.tolist()
+    assert map_.predict(x).tolist() == y.tolist()
     assert value == pytest.approx(np.interp(p, x, y), abs=1e-12)
 
 
@@ -85,15 +85,15 @@ def test_rising_knots_make_rising_maps(data, p):
 def test_noise_moves_by_twice_smece_at_most_on_average(data):
     p, y = data
     smece = cb.smooth_ece(y, p)
-    learnt = rc.NoisyCalibrator().fit(p, y).map_
-    # The law of the noise by its quantiles, the same for every row.
+    map_ = rc.NoisyCalibrator().fit(p, y).map_
+    # The distribution of the noise by its quantiles, the same for every row.
     normal = np.sort(np.random.default_rng(0).standard_normal(20_000))
-    moved = [np.abs(learnt.draw(np.full(20_000, one), Fixed(normal)) - one).mean() for one in p]
+    moved = [np.abs(map_.draw(np.full(20_000, one), Fixed(normal)) - one).mean() for one in p]
     assert np.mean(moved) <= 2 * max(smece, 1e-3) * 1.02
 
 
 class Fixed:
-    """A generator that has been told what to draw."""
+    """A generator that returns given values."""
 
     def __init__(self, normal):
         self.normal = normal

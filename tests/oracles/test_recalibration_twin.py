@@ -78,8 +78,8 @@ def test_platt_is_nearly_scikit_learns_logistic_regression():
     p, y = rows(5000)
     u = np.log(p / (1 - p))[:, None]
     model = LogisticRegression(C=1e9).fit(u, y)
-    mended = rc.PlattCalibrator().fit(p, y).predict(p)
-    assert mended == pytest.approx(model.predict_proba(u)[:, 1], abs=1e-3)
+    recalibrated = rc.PlattCalibrator().fit(p, y).predict(p)
+    assert recalibrated == pytest.approx(model.predict_proba(u)[:, 1], abs=1e-3)
 
 
 def test_isotonic_is_scikit_learns_and_the_formula():
@@ -127,31 +127,31 @@ def test_temperature_is_the_likeliest(n_classes):
     assert fitted.predict(prob) == pytest.approx(expected, abs=1e-5)
 
 
-def test_maps_are_what_they_say_piece_by_piece():
+def test_piecewise_linear_maps_piece_by_piece():
     rng = np.random.default_rng(2)
     x, y = np.sort(rng.random(9)), rng.random(9)
-    learnt = rc.PiecewiseLinearMap(x, y)
+    map_ = rc.PiecewiseLinearMap(x, y)
     t = np.concatenate((x, rng.random(50), [0.0, 1.0]))
     expected = [twin.piecewise_linear(x, y, one) for one in t]
-    assert learnt.predict(t) == pytest.approx(expected, abs=ROUNDING)
+    assert map_.predict(t) == pytest.approx(expected, abs=ROUNDING)
 
 
 @pytest.mark.parametrize("scenario", ["overconfident", "softmax", "tenths", "rare"])
 def test_noise_moves_by_twice_smece_at_most(scenario):
     y, p = cb.datasets.simulate(scenario, 150, rng=4)
     fitted = rc.NoisyCalibrator().fit(p, y)
-    smece, learnt = cb.smooth_ece(y, p), fitted.map_
-    assert learnt.scale == pytest.approx(smece, rel=1e-6)
-    outcome = twin.kernel_regression(p, y, None, smece, learnt.x)
-    assert learnt.y == pytest.approx(outcome, abs=1e-7)
-    assert twin.mean_movement(p, None, learnt.scale, learnt.outcome) <= 2 * smece
+    smece, map_ = cb.smooth_ece(y, p), fitted.map_
+    assert map_.scale == pytest.approx(smece, rel=1e-6)
+    outcome = twin.kernel_regression(p, y, None, smece, map_.x)
+    assert map_.y == pytest.approx(outcome, abs=1e-7)
+    assert twin.mean_movement(p, None, map_.scale, map_.outcome) <= 2 * smece
 
 
 @pytest.mark.parametrize("scenario", ["overconfident", "softmax", "tenths"])
-def test_noise_leaves_nothing_to_mend(scenario):
-    # Fresh noise for each of many copies of the rows stands for the law of the noise.
+def test_noise_makes_predictions_calibrated(scenario):
+    # New noise for each of many copies of the rows represents its distribution.
     y, p = (np.tile(v, 400) for v in cb.datasets.simulate(scenario, 150, rng=4))
-    mended = rc.NoisyCalibrator(rng=7).fit(p[:150], y[:150]).predict(p)
+    recalibrated = rc.NoisyCalibrator(rng=7).fit(p[:150], y[:150]).predict(p)
     assert cb.smooth_ece(y, p) > 0.04
-    assert cb.smooth_ece(y, mended) < 0.009  # calibrated rows have 0.3 n^(-1/3) = 0.0077
-    assert abs(mended - p).mean() <= 2 * cb.smooth_ece(y[:150], p[:150])
+    assert cb.smooth_ece(y, recalibrated) < 0.009  # calibrated rows have 0.3 n^(-1/3) = 0.0077
+    assert abs(recalibrated - p).mean() <= 2 * cb.smooth_ece(y[:150], p[:150])

@@ -1,23 +1,24 @@
-"""Calibrators: scikit-learn estimators that learn to mend probabilities.
+"""Recalibration: scikit-learn estimators that map probabilities to calibrated ones.
 
 They are fitted to probabilities and outcomes, in scikit-learn's order, and predict probabilities:
 ``PlattCalibrator().fit(y_prob, y_true).predict(y_prob)``. `recalibrate` chooses among them by
-what helps on rows that were held out, and `load` reads what they have saved.
+their scores on held-out rows, and `load` reads saved ones.
 """
 
 from calibrant.errors import MissingDependencyError
 
 try:
     from calibrant.recalibration.calibrator import Calibrator
-    from calibrant.recalibration.load import load
     from calibrant.recalibration.maps import (
         LogisticMap,
         NoisyMap,
         PiecewiseLinearMap,
         ProbabilityMap,
         StepMap,
+        TemperatureMap,
     )
     from calibrant.recalibration.methods import (
+        METHODS,
         BetaCalibrator,
         DensityCalibrator,
         HistogramCalibrator,
@@ -28,15 +29,14 @@ try:
         ScalingBinningCalibrator,
         SmoothCalibrator,
         TemperatureCalibrator,
-        TemperatureMap,
     )
     from calibrant.recalibration.selection import (
-        METHODS,
         Candidate,
         Recalibration,
         cross_fitted,
         recalibrate,
     )
+    from calibrant.recalibration.storage import load
 except ModuleNotFoundError as problem:
     if (problem.name or "").partition(".")[0] != "sklearn":
         raise

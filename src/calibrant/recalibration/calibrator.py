@@ -1,81 +1,109 @@
-"""What all calibrators share: a scikit-learn estimator whose fit makes maps of probabilities."""
+"""Calibrators: scikit-learn estimators whose `fit` makes maps of probabilities."""
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Sequence
-from typing import Any, Self
+from typing import Any, Self, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator
 from sklearn.utils.metadata_routing import UNUSED
 from sklearn.utils.validation import check_is_fitted
 
 from calibrant._base import FloatArray
-from calibrant.data.classes import ClassTable
+from calibrant.data import validation
+from calibrant.data.classes import ClassTable, read_table
 from calibrant.data.problem import Problem
-from calibrant.data.validation import Generator
+from calibrant.data.sketch import Sketch
+from calibrant.data.validation import Generator, as_array, is_real, one_column
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import storage
-from calibrant.recalibration.inputs import read_fit, read_predictions
-from calibrant.recalibration.maps import ProbabilityMap
-
-# How one map is used on probabilities.
-Use = Callable[[ProbabilityMap, FloatArray], FloatArray]
+from calibrant.recalibration.maps import ProbabilityMap, as_probabilities
 
 
 class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
-    """A scikit-learn estimator that learns to mend probabilities.
+    """Base class of calibrators, which are scikit-learn estimators.
 
     Attributes
     ----------
-    n_classes_
-        How many classes it was fitted to.
-    maps_
-        What was learnt: one map, or one a class.
+    n_classes_ : int
+        Number of classes it was fitted to.
+    maps_ : tuple of ProbabilityMap
+        The fitted maps: one, or one per class.
 
     Notes
     -----
-    For more than two classes each class is mended against the rest, and the mended probabilities
-    of a row are divided by their sum; a row whose sum is 0 stays as it is given.
+    For more than two classes each class is recalibrated against the rest, and the recalibrated
+    probabilities of a row are divided by their sum; a row whose sum is 0 is left unchanged.
+
+    A subclass defines ``_fit_problem(problem)``, which returns the map of one binary problem.
     """
 
-    # What scikit-learn would call X and y is no metadata that it might route.
+    # What scikit-learn would call X and y is not metadata to route.
     __metadata_request__fit = {"y_prob": UNUSED, "y_true": UNUSED}  # noqa: RUF012
     __metadata_request__predict = {"y_prob": UNUSED}  # noqa: RUF012
 
     n_classes_: int
     maps_: tuple[ProbabilityMap, ...]
 
+    @overload
+    def fit(self, y_prob: Sketch) -> Self: ...
+    @overload
     def fit(
         self,
-        y_prob: Any,
-        y_true: Any = None,
+        y_prob: ArrayLike,
+        y_true: ArrayLike,
         *,
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
+        labels: Sequence[Any] | None = None,
+        pos_label: Any = None,
+    ) -> Self: ...
+    def fit(
+        self,
+        y_prob: ArrayLike | Sketch,
+        y_true: ArrayLike | None = None,
+        *,
+        sample_weight: ArrayLike | None = None,
         labels: Sequence[Any] | None = None,
         pos_label: Any = None,
     ) -> Self:
-        """Learn from probabilities and outcomes, in scikit-learn's order of X and y.
+        """Fit to probabilities and outcomes, in scikit-learn's order of X and y.
 
         Parameters
         ----------
-        y_prob
-            Probabilities, shape (n,), (n, 1), (n, 2) or (n, classes); or a
-            :class:`calibrant.Sketch`, alone, where the method can learn from one.
-        y_true
-            Outcomes, as in :func:`calibrant.ece`; soft labels are taken as they are.
-        sample_weight, labels
-            As in :func:`calibrant.ece`.
-        pos_label
-            As in :func:`calibrant.ece`, for one column of probabilities.
+        y_prob : array_like
+            Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+
+            Or a :class:`calibrant.Sketch`, alone, where the method can be fitted to one.
+        y_true : array_like of outcomes or soft labels
+            Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+            where `y_prob` has several columns.
+        sample_weight : array_like, optional
+            Non-negative weights; rows of weight 0 are ignored.
+        labels : sequence, optional
+            Class of each column of `y_prob`; 0 to C - 1 by default.
+        pos_label : label, optional
+            The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+
+            Not with two columns, of which the second is that of the positive class.
 
         Returns
         -------
         Calibrator
-            Itself.
+            The fitted calibrator itself.
+
+        See Also
+        --------
+        recalibrate : Choose a calibrator by its score on held-out rows.
         """
-        table = read_fit(y_prob, y_true, sample_weight, labels, pos_label)
+        check_order(y_prob, y_true)
+        if isinstance(y_prob, Sketch):
+            table = read_table(y_prob, y_true, sample_weight, None, labels, pos_label)
+        else:
+            check_positive_column(y_prob, pos_label)
+            table = read_table(y_true, y_prob, sample_weight, None, labels, pos_label)
         if isinstance(table, ClassTable):
             n_classes, maps = table.n_classes, self._fit_classes(table)
         else:
@@ -83,25 +111,26 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         self.n_classes_, self.maps_ = n_classes, maps
         return self
 
-    def predict(self, y_prob: Any) -> FloatArray:
-        """Return the mended probabilities.
+    def predict(self, y_prob: ArrayLike) -> FloatArray:
+        """Return the recalibrated probabilities.
 
         Parameters
         ----------
-        y_prob
-            Probabilities. A calibrator of two classes takes shapes (n,), (n, 1) and (n, 2), the
-            second column being the positive class; of more classes, one column a class.
+        y_prob : array_like
+            Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+
+            With as many classes as the calibrator was fitted to.
 
         Returns
         -------
         ndarray
             Probabilities of the positive class, shape (n,), for one column; else of all classes.
         """
-        return self._mend(y_prob, lambda learnt, p: learnt(p))
+        return self._apply(y_prob, lambda fitted, p: fitted(p))
 
     @property
     def map_(self) -> ProbabilityMap:
-        """The one map of a calibrator that has no more than one."""
+        """The only map of a calibrator that does not have one per class."""
         check_is_fitted(self, "maps_")
         if len(self.maps_) > 1:
             raise CalibrantError(
@@ -114,8 +143,8 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
         Parameters
         ----------
-        column
-            The name of the column; it is quoted.
+        column : str
+            Name of the column; it is quoted.
 
         Returns
         -------
@@ -125,47 +154,108 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         return self.map_.to_sql(column)
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted calibrator to a file, whole or not at all.
+        """Write the fitted calibrator to a JSON file, for :func:`calibrant.recalibration.load`.
 
-        The file is JSON with a checksum, and nothing in it is ever run:
-        ``calibrant.recalibration.load`` reads it.
+        Parameters
+        ----------
+        path : str or path
+            The file, which is written completely or not at all.
         """
         check_is_fitted(self, "maps_")
         content = {
             "calibrator": type(self).__name__,
             "params": {name: _plain(name, value) for name, value in self.get_params().items()},
             "n_classes": self.n_classes_,
-            "maps": [learnt.content() for learnt in self.maps_],
+            "maps": [fitted.content() for fitted in self.maps_],
         }
         storage.write(path, content)
 
     def _fit_problem(self, problem: Problem) -> ProbabilityMap:
-        """Return the map learnt from one binary problem."""
+        """Return the map fitted to one binary problem."""
         raise NotImplementedError
 
     def _fit_classes(self, table: ClassTable) -> tuple[ProbabilityMap, ...]:
-        """Return the maps learnt from several classes: each against the rest."""
+        """Return the maps fitted to several classes: each against the rest."""
         return tuple(self._fit_problem(problem) for problem in table.classwise().problems())
 
-    def _mend(self, y_prob: Any, use: Use) -> FloatArray:
+    def _apply(
+        self, y_prob: ArrayLike, apply: Callable[[ProbabilityMap, FloatArray], FloatArray]
+    ) -> FloatArray:
+        """Return the probabilities with each map applied to its column."""
         check_is_fitted(self, "maps_")
-        p = read_predictions(y_prob, self.n_classes_)
+        p = _read_predictions(y_prob, self.n_classes_)
         if self.n_classes_ == 2 and p.ndim == 2:
-            positive = use(self.maps_[0], p[:, 1])
+            positive = apply(self.maps_[0], p[:, 1])
             return np.stack((1 - positive, positive), axis=1)
         if len(self.maps_) == 1:
-            return use(self.maps_[0], p)
+            return apply(self.maps_[0], p)
         classes = zip(self.maps_, p.T, strict=True)
-        mended: FloatArray = np.stack([use(learnt, column) for learnt, column in classes], axis=1)
-        sums = mended.sum(axis=1, keepdims=True)
-        return np.asarray(np.divide(mended, sums, out=p.copy(), where=sums > 0))
+        mapped: FloatArray = np.stack([apply(fitted, column) for fitted, column in classes], axis=1)
+        sums = mapped.sum(axis=1, keepdims=True)
+        return np.asarray(np.divide(mapped, sums, out=p.copy(), where=sums > 0))
+
+
+def check_order(y_prob: Any, y_true: Any) -> None:
+    """Refuse (y_true, y_prob), the order of measures, in place of (y_prob, y_true)."""
+    if isinstance(y_prob, Sketch):
+        return
+    if isinstance(y_true, Sketch):
+        raise CalibrantError(
+            "must not be a sketch, which represents {y_prob}, too",
+            argument="y_true",
+            hint="give it alone, fit(sketch)",
+        )
+    if y_true is None:
+        raise CalibrantError("is missing", argument="y_true", hint="fit takes ({y_prob}, {y_true})")
+    p, y = as_array(y_prob, "y_prob"), as_array(y_true, "y_true")
+    if p.ndim != 1 or p.shape != y.shape or len(p) == 0 or not (is_real(p) and is_real(y)):
+        return
+    try:
+        validation.check_not_swapped(y, p)
+    except CalibrantError as problem:
+        raise CalibrantError(
+            problem.rule,
+            argument=problem.argument,
+            hint="calibrators take scikit-learn's order, fit({y_prob}, {y_true})",
+        ) from None
+
+
+def check_positive_column(y_prob: Any, pos_label: Any) -> None:
+    """Refuse a positive label with two columns, of which the second is the positive class."""
+    shape = as_array(y_prob, "y_prob").shape
+    if pos_label is not None and len(shape) == 2 and shape[1] == 2:
+        raise CalibrantError(
+            "must be left out with two columns of probabilities, of which the second is that of "
+            "the positive class",
+            argument="pos_label",
+            hint="{labels} names both in order",
+        )
+
+
+def _read_predictions(y_prob: Any, n_classes: int) -> FloatArray:
+    """Read probabilities to map: one or two columns of two classes, else one column per class."""
+    p = as_array(y_prob, "y_prob")
+    validation.check_not_empty(p, "y_prob")
+    if n_classes == 2 and (p.ndim == 1 or p.shape[1:] == (1,)):
+        return as_probabilities(one_column(p, "y_prob"))
+    if p.ndim != 2 or p.shape[1] != n_classes:
+        columns = "one column or two" if n_classes == 2 else f"{n_classes} columns"
+        raise CalibrantError(
+            "must have {columns}, as when fitted",
+            argument="y_prob",
+            value=p.shape if p.ndim > 2 else p.shape[1] if p.ndim == 2 else 1,
+            columns=columns,
+        )
+    p = as_probabilities(p)
+    validation.check_row_sums(p)
+    return p
 
 
 def _plain(name: str, value: Any) -> Any:
-    """Return a parameter as JSON can hold it."""
+    """Return a parameter as JSON can represent it."""
     if isinstance(value, Generator):
         raise CalibrantError(
-            "is a generator, which no file can hold", argument=name, hint="give a seed instead"
+            "is a generator, which a file cannot store", argument=name, hint="give a seed instead"
         )
     if isinstance(value, np.ndarray | np.generic):
         return value.tolist()

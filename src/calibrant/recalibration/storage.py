@@ -1,11 +1,11 @@
-"""Fitted calibrators and maps as JSON text that is checked when it is read, never as pickles.
+"""Fitted calibrators and maps as JSON files that are checked when they are read, never as pickles.
 
 One object with the members
 
 ==========  ==============================================================================
 format      "calibrant.recalibration"
 version     1
-content     what is kept: a map, {"map": name, fields...}, or a calibrator,
+content     a map, {"map": name, fields...}, or a calibrator,
             {"calibrator": name, "params": {...}, "n_classes": C, "maps": [map, ...]}
 checksum    BLAKE2b, 16 bytes in hexadecimal, of the content as JSON without spaces and with
             sorted keys
@@ -21,29 +21,84 @@ import json
 import math
 import os
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 from calibrant._base import write_atomically
 from calibrant.errors import CalibrantError
 
+if TYPE_CHECKING:
+    from calibrant.recalibration.calibrator import Calibrator
+    from calibrant.recalibration.maps import ProbabilityMap
+
+__all__ = ["load"]
+
 _FORMAT = "calibrant.recalibration"
 _VERSION = 1
-# A map of every knot that one can have takes a few megabytes.
-_MOST_BYTES = 1 << 28
+# The largest maps take a few megabytes.
+_MAX_BYTES = 1 << 28
+
+
+def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
+    """Read a fitted calibrator, or a map, from a file written by its `save`.
+
+    Parameters
+    ----------
+    path : str or path
+        The file.
+
+    Returns
+    -------
+    Calibrator or ProbabilityMap
+        What was saved: its predictions are the same to the last bit.
+
+    Raises
+    ------
+    CalibrantError
+        Where the file is missing, damaged, of another format or of a newer version. Nothing in a
+        file is executed, so that files from untrusted sources can be read.
+
+    See Also
+    --------
+    Calibrator.save, ProbabilityMap.save : Write such a file.
+
+    Examples
+    --------
+    >>> import tempfile, os
+    >>> from calibrant.recalibration import IsotonicCalibrator
+    >>> fitted = IsotonicCalibrator().fit([0.1, 0.4, 0.6], [0, 1, 0])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fitted.save(os.path.join(folder, "isotonic.json"))
+    ...     again = load(os.path.join(folder, "isotonic.json"))
+    >>> again.predict([0.25]) == fitted.predict([0.25])
+    array([ True])
+    """
+    content = _read(path)
+    try:
+        return _calibrator(content) if "calibrator" in content else _map(content)
+    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
+        raise CalibrantError(f"not a valid calibrator: {problem}", source=str(path)) from None
 
 
 def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     """Write content to a file, all of it or nothing."""
-    write_atomically(path, to_bytes(content))
+    whole = {
+        "format": _FORMAT,
+        "version": _VERSION,
+        "content": content,
+        "checksum": _checksum(content),
+    }
+    write_atomically(path, (json.dumps(whole, allow_nan=False) + "\n").encode())
 
 
-def read(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Return the content of a file, or refuse it in one sentence that names it."""
+def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+    """Return the content of a file whose format, version and checksum are right."""
     try:
         size = Path(path).stat().st_size
-        if size > _MOST_BYTES:
+        if size > _MAX_BYTES:
             raise CalibrantError(f"not a calibrator: {size} bytes are too many")
-        return from_bytes(Path(path).read_bytes())
+        return _content(Path(path).read_bytes())
     except CalibrantError as problem:
         problem.source = str(path)
         raise
@@ -51,27 +106,13 @@ def read(path: str | os.PathLike[str]) -> dict[str, Any]:
         raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
 
 
-def to_bytes(content: dict[str, Any]) -> bytes:
-    """Return content as bytes."""
-    whole = {
-        "format": _FORMAT,
-        "version": _VERSION,
-        "content": content,
-        "checksum": _checksum(content),
-    }
-    return (json.dumps(whole, allow_nan=False) + "\n").encode()
-
-
-def from_bytes(data: bytes) -> dict[str, Any]:
-    """Return the content that bytes hold, or refuse them in one sentence."""
+def _content(data: bytes) -> dict[str, Any]:
     try:
         whole = json.loads(data, parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
-        raise CalibrantError(
-            "not a calibrator, or a damaged one: it cannot be read as JSON"
-        ) from None
+        raise CalibrantError("not a calibrator, or a damaged one: it is not valid JSON") from None
     if not isinstance(whole, dict) or whole.get("format") != _FORMAT:
-        raise CalibrantError("not a calibrator: it is JSON of another kind")
+        raise CalibrantError("not a calibrator: it is JSON of another format")
     version, content = whole.get("version"), whole.get("content")
     if isinstance(version, int) and version > _VERSION:
         raise CalibrantError(
@@ -79,10 +120,38 @@ def from_bytes(data: bytes) -> dict[str, Any]:
             f"({_VERSION}): upgrade calibrant"
         )
     if version != _VERSION or not isinstance(content, dict):
-        raise CalibrantError("this calibrator makes no sense: impossible version or content")
+        raise CalibrantError("not a valid calibrator: impossible version or content")
     if whole.get("checksum") != _checksum(content):
         raise CalibrantError("this calibrator is damaged: its checksum does not match")
     return content
+
+
+def _calibrator(content: dict[str, Any]) -> Calibrator:
+    calibrator: Calibrator = _class("Calibrator", content["calibrator"])(**content["params"])
+    n_classes, maps = content["n_classes"], tuple(_map(one) for one in content["maps"])
+    if type(n_classes) is not int or n_classes < 2:
+        raise ValueError(f"it has {n_classes!r} classes")
+    calibrator.n_classes_, calibrator.maps_ = n_classes, maps
+    # Maps that do not fit the calibrator are found here rather than in use.
+    example = np.full(1, 0.5) if n_classes == 2 else np.full((1, n_classes), 1 / n_classes)
+    calibrator.predict(example)
+    return calibrator
+
+
+def _map(content: dict[str, Any]) -> ProbabilityMap:
+    fields = dict(content)
+    made: ProbabilityMap = _class("ProbabilityMap", fields.pop("map"))(**fields)
+    return made
+
+
+def _class(base: str, name: str) -> type[Any]:
+    """Return a public class of this package by its name, if it is derived from a base class."""
+    from calibrant import recalibration
+
+    known = getattr(recalibration, name, None) if name in recalibration.__all__ else None
+    if not isinstance(known, type) or getattr(recalibration, base) not in known.__mro__[1:]:
+        raise ValueError(f"{name!r} is not a {base}")
+    return known
 
 
 def _checksum(content: dict[str, Any]) -> str:

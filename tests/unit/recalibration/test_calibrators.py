@@ -18,7 +18,7 @@ Y = (RNG.random(200) < P**2).astype(int)
 T = np.linspace(0, 1, 101)
 # Fits end when a step is small: rounding may decide which step is the last.
 FITTED = 1e-9
-ALL = {**rc.METHODS, "identity": rc.IdentityCalibrator()}
+ALL = {**rc.METHODS, "identity": rc.IdentityCalibrator}
 NEVER_FALL = [
     *("temperature", "platt", "beta", "isotonic", "scaling_binning", "identity"),
     *("smooth_monotone", "density_monotone"),
@@ -50,44 +50,44 @@ def is_probability(q):
     ids=str,
 )
 def test_defined_wherever_there_is_a_row(name, p, y):
-    mended = ALL[name].fit(p, y).predict(T)
-    assert mended.shape == T.shape
-    assert is_probability(mended)
+    recalibrated = ALL[name]().fit(p, y).predict(T)
+    assert recalibrated.shape == T.shape
+    assert is_probability(recalibrated)
     if name in NEVER_FALL:
-        assert np.all(np.diff(mended) >= -ROUNDING)
+        assert np.all(np.diff(recalibrated) >= -ROUNDING)
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_rows_that_say_nothing_about_a_slope(name):
-    # 3 of 4 outcomes at one score: those that look at outcomes say so there.
-    mended = ALL[name].fit([0.4] * 400, [1, 1, 1, 0] * 100).predict([0.4])[0]
+def test_one_score_does_not_determine_a_slope(name):
+    # 3 of 4 outcomes at one score: all but the identity and temperature find that there.
+    recalibrated = ALL[name]().fit([0.4] * 400, [1, 1, 1, 0] * 100).predict([0.4])[0]
     expected = {
         "identity": 0.4,
         "temperature": pytest.approx(0.5, abs=0.002),
         "noisy": pytest.approx(0.75, abs=1e-9),
     }
-    assert mended == expected.get(name, pytest.approx(0.75, abs=0.002))
+    assert recalibrated == expected.get(name, pytest.approx(0.75, abs=0.002))
 
 
-def test_one_score_moves_only_what_is_added():
-    learnt = rc.PlattCalibrator().fit([0.5, 0.5], [1, 0]).map_
-    assert (learnt.a, learnt.b, learnt.c) == (1.0, 1.0, 0.0)
-    learnt = rc.BetaCalibrator().fit([0.5], [1]).map_
+def test_one_score_moves_only_the_intercept():
+    map_ = rc.PlattCalibrator().fit([0.5, 0.5], [1, 0]).map_
+    assert (map_.a, map_.b, map_.c) == (1.0, 1.0, 0.0)
+    map_ = rc.BetaCalibrator().fit([0.5], [1]).map_
     # One row: its outcome counts as 2/3.
-    assert (learnt.a, learnt.b, learnt.c) == pytest.approx((1.0, 1.0, np.log(2)))
+    assert (map_.a, map_.b, map_.c) == pytest.approx((1.0, 1.0, np.log(2)))
 
 
-def test_certain_predictions_stay_and_say_nothing():
+def test_predictions_of_0_and_1_stay_and_are_ignored():
     p, y = [0.0, 1.0, *P], [1, 0, *Y]
     for name in ("temperature", "platt", "beta"):
-        with_ends, without = ALL[name].fit(p, y).map_, ALL[name].fit(P, Y).map_
+        with_ends, without = ALL[name]().fit(p, y).map_, ALL[name]().fit(P, Y).map_
         assert vars(with_ends) == pytest.approx(vars(without), abs=FITTED)
-        assert ALL[name].fit(p, y).predict([0.0, 1.0]).tolist() == [0.0, 1.0]
+        assert ALL[name]().fit(p, y).predict([0.0, 1.0]).tolist() == [0.0, 1.0]
     for calibrator in (rc.PlattCalibrator(), rc.TemperatureCalibrator()):
         assert calibrator.fit([0.0, 1.0], [1, 0]).predict([0.3])[0] == nearly(0.3)
 
 
-def test_a_class_of_probability_0_that_happened_says_nothing():
+def test_outcomes_of_probability_0_are_ignored():
     rng = np.random.default_rng(0)
     prob = np.append(rng.dirichlet(np.ones(3), 50), [[0.6, 0.4, 0.0]] * 20, axis=0)
     label = np.append(rng.integers(0, 3, 50), [2] * 20)
@@ -99,8 +99,8 @@ def test_a_class_of_probability_0_that_happened_says_nothing():
 
 def test_no_slope_reverses_the_order():
     for name in ("temperature", "platt", "beta", "scaling_binning"):
-        mended = ALL[name].fit(P, 1 - (P > 0.5)).predict(T[1:-1])
-        assert np.ptp(mended) < 0.03
+        recalibrated = ALL[name]().fit(P, 1 - (P > 0.5)).predict(T[1:-1])
+        assert np.ptp(recalibrated) < 0.03
 
 
 def test_temperature_has_ends():
@@ -111,45 +111,45 @@ def test_temperature_has_ends():
 
 
 @pytest.mark.parametrize("name", ALL)
-def test_weights_are_rows_and_zero_counts_for_nothing(name):
+def test_weights_are_rows_and_those_of_weight_0_are_ignored(name):
     w = np.arange(len(P)) % 3
-    weighted = ALL[name].fit(P, Y, sample_weight=w).predict(T)
-    repeated = ALL[name].fit(np.repeat(P, w), np.repeat(Y, w)).predict(T)
-    kept = ALL[name].fit(P[w > 0], Y[w > 0], sample_weight=w[w > 0]).predict(T)
+    weighted = ALL[name]().fit(P, Y, sample_weight=w).predict(T)
+    repeated = ALL[name]().fit(np.repeat(P, w), np.repeat(Y, w)).predict(T)
+    kept = ALL[name]().fit(P[w > 0], Y[w > 0], sample_weight=w[w > 0]).predict(T)
     assert weighted == pytest.approx(kept, abs=FITTED)
     # Silverman's rule and Platt's targets count rows, not weights.
     slack = 0.03 if name.startswith(("density", "platt", "beta", "scaling")) else 1e-6
     assert weighted == pytest.approx(repeated, abs=slack)
-    scaled = ALL[name].fit(P, Y, sample_weight=1e-3 * w).predict(T)
+    scaled = ALL[name]().fit(P, Y, sample_weight=1e-3 * w).predict(T)
     assert scaled == pytest.approx(weighted, abs=1e-6)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_refits_and_row_order(name):
     order = np.random.default_rng(1).permutation(len(P))
-    first = ALL[name].fit(P, Y).predict(T)
-    assert ALL[name].fit(P, Y).predict(T).tolist() == first.tolist()
-    ALL[name].fit([0.5], [1])
-    assert ALL[name].fit(P[order], Y[order]).predict(T) == pytest.approx(first, abs=FITTED)
+    first = ALL[name]().fit(P, Y).predict(T)
+    assert ALL[name]().fit(P, Y).predict(T).tolist() == first.tolist()
+    ALL[name]().fit([0.5], [1])
+    assert ALL[name]().fit(P[order], Y[order]).predict(T) == pytest.approx(first, abs=FITTED)
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_two_columns_labels_and_tensors_of_any_kind(name):
-    expected = ALL[name].fit(P, Y).predict(P)
+    expected = ALL[name]().fit(P, Y).predict(P)
     same = pytest.approx(expected, abs=FITTED)
     both = np.stack((1 - P, P), axis=1)
-    fitted = ALL[name].fit(both, np.where(Y, "yes", "no"), labels=["no", "yes"])
+    fitted = ALL[name]().fit(both, np.where(Y, "yes", "no"), labels=["no", "yes"])
     assert fitted.predict(both)[:, 1] == same
     assert fitted.predict(both)[:, 0] == pytest.approx(1 - expected, abs=FITTED)
     assert fitted.predict(P) == same
     assert fitted.predict(P[:, None]) == same
-    named = ALL[name].fit(P.tolist(), np.where(Y, "yes", "no"), pos_label="yes")
+    named = ALL[name]().fit(P.tolist(), np.where(Y, "yes", "no"), pos_label="yes")
     assert named.predict(P.tolist()) == same
 
 
 @pytest.mark.parametrize("name", ALL)
 def test_soft_labels_are_taken_as_they_are(name):
-    soft = ALL[name].fit(P, P**2).predict(T[10:90])
+    soft = ALL[name]().fit(P, P**2).predict(T[10:90])
     near = {"identity": 0.3, "temperature": 0.3, "platt": 0.15, "scaling_binning": 0.2}
     near |= {"histogram": 0.1, "noisy": 0.5, "smooth": 0.1, "smooth_monotone": 0.1}
     assert soft == pytest.approx(T[10:90] ** 2, abs=near.get(name, 0.05))
@@ -161,15 +161,15 @@ def test_several_classes(name):
     truth = rng.dirichlet([2, 2, 2], 600)
     label = np.array([rng.choice(3, p=row) for row in truth])
     given = truth**2 / (truth**2).sum(axis=1, keepdims=True)
-    fitted = ALL[name].fit(given, label)
-    mended = fitted.predict(given)
-    assert mended.shape == given.shape
-    assert is_probability(mended)
-    assert mended.sum(axis=1) == pytest.approx(1)
+    fitted = ALL[name]().fit(given, label)
+    recalibrated = fitted.predict(given)
+    assert recalibrated.shape == given.shape
+    assert is_probability(recalibrated)
+    assert recalibrated.sum(axis=1) == pytest.approx(1)
     if name == "identity":
-        assert mended.tolist() == given.tolist()
+        assert recalibrated.tolist() == given.tolist()
     elif name != "noisy":
-        assert cb.brier_score(label, mended) < cb.brier_score(label, given) - 0.01
+        assert cb.brier_score(label, recalibrated) < cb.brier_score(label, given) - 0.01
     one_map = name in ("identity", "temperature")
     assert len(fitted.maps_) == (1 if one_map else 3)
     if not one_map:
@@ -208,9 +208,9 @@ SKETCHED = {
 
 @pytest.mark.parametrize("name", SKETCHED)
 def test_fitted_to_a_sketch(name):
-    from_rows = ALL[name].fit(P, Y).predict(T[3:-3])
+    from_rows = ALL[name]().fit(P, Y).predict(T[3:-3])
     sketch = cb.Sketch().update(Y, P)
-    assert ALL[name].fit(sketch).predict(T[3:-3]) == pytest.approx(from_rows, abs=SKETCHED[name])
+    assert ALL[name]().fit(sketch).predict(T[3:-3]) == pytest.approx(from_rows, abs=SKETCHED[name])
     assert 0.0 < np.ptp(rc.SmoothCalibrator().fit(cb.Sketch(60).update(Y, P)).predict(T))
 
 
@@ -223,9 +223,9 @@ def test_noise_and_bins_from_a_sketch():
 
 
 @pytest.mark.parametrize("name", ["isotonic", "histogram", "scaling_binning"])
-def test_what_a_sketch_cannot_teach(name):
+def test_methods_that_refuse_sketches(name):
     with pytest.raises(CalibrantError, match="a sketch does not know"):
-        ALL[name].fit(cb.Sketch().update(Y, P))
+        ALL[name]().fit(cb.Sketch().update(Y, P))
 
 
 @pytest.mark.parametrize(
@@ -304,15 +304,15 @@ def test_a_bandwidth_of_ones_own():
     wide = rc.SmoothCalibrator(bandwidth=50.0).fit(P, Y).predict(T)
     assert wide == pytest.approx(Y.mean())
     assert rc.NoisyCalibrator(bandwidth=0.3).fit(P, Y).map_.scale == 0.3
-    # Nothing to mend: the scale does not fall to 0.
+    # Perfectly calibrated: the scale does not fall to 0.
     assert rc.NoisyCalibrator().fit(P, P).map_.scale == 1e-3
 
 
 @pytest.mark.parametrize("name", [n for n in ALL if n not in ("identity", "noisy")])
-def test_mending_twice_is_mending_once_within_noise(name):
+def test_a_second_recalibration_changes_little(name):
     y, p = cb.datasets.simulate("overconfident", 20_000, rng=2)
-    once = ALL[name].fit(p, y).predict(p)
-    twice = ALL[name].fit(once, y).predict(once)
+    once = ALL[name]().fit(p, y).predict(p)
+    twice = ALL[name]().fit(once, y).predict(once)
     assert np.abs(once - p).mean() > 0.05
     # Smoothing at scale s draws a slope towards the mean a little, every time.
     assert np.abs(twice - once).mean() < (0.011 if name.startswith("smooth") else 0.007)

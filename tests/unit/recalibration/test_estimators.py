@@ -1,9 +1,8 @@
 """Calibrators as scikit-learn estimators.
 
-Of scikit-learn's own checks those are run that do not fit to data of scikit-learn's making: it
-makes features of any size and sign and several columns, where calibrators take probabilities and
-refuse all else. What the other checks are about is tested here, or with the calibrators, on
-probabilities.
+Only those of scikit-learn's own checks are run that do not fit to generated data: it has features
+of any size and sign in several columns, and calibrators refuse all but probabilities. The other
+properties are tested here, or with the calibrators, on probabilities.
 """
 
 import copy
@@ -35,7 +34,7 @@ CHECKS = [
     "check_valid_tag_types",
 ]
 CALIBRATORS = {
-    type(one).__name__: type(one) for one in (*rc.METHODS.values(), rc.IdentityCalibrator())
+    type(make()).__name__: type(make()) for make in (*rc.METHODS.values(), rc.IdentityCalibrator)
 }
 P, Y = (
     cb.datasets.simulate("overconfident", 200).y_prob,
@@ -89,7 +88,7 @@ def test_copies_of_all_kinds(kind):
 
 
 @pytest.mark.parametrize("kind", CALIBRATORS.values())
-def test_rows_are_mended_one_by_one(kind):
+def test_rows_are_recalibrated_independently(kind):
     if kind is rc.NoisyCalibrator:
         pytest.skip("each row has noise of its own")
     fitted = kind().fit(P, Y)
@@ -98,11 +97,11 @@ def test_rows_are_mended_one_by_one(kind):
     assert fitted.predict(P[::-1]) == nearly(together[::-1])
 
 
-def test_in_the_hands_of_scikit_learn():
+def test_cross_validation_and_grid_search():
     y, p = cb.datasets.simulate("overconfident", 500)
-    mended = cross_val_predict(rc.PlattCalibrator(), p[:, None], y, cv=KFold(3))
-    assert mended.shape == (500,)
-    assert cb.brier_score(y, mended) < cb.brier_score(y, p)
+    recalibrated = cross_val_predict(rc.PlattCalibrator(), p[:, None], y, cv=KFold(3))
+    assert recalibrated.shape == (500,)
+    assert cb.brier_score(y, recalibrated) < cb.brier_score(y, p)
 
     def score(estimator, p, y):
         return -cb.brier_score(y, estimator.predict(p))
@@ -118,7 +117,7 @@ def test_probabilities_and_outcomes_are_no_metadata(kind):
     assert not routing.predict.requests
 
 
-def test_an_abstract_calibrator_learns_nothing():
+def test_the_base_classes_are_abstract():
     with pytest.raises(NotImplementedError):
         rc.Calibrator().fit(P, Y)
     with pytest.raises(NotImplementedError):

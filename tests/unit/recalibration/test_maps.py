@@ -1,6 +1,7 @@
-"""Maps as values: what they compute, refuse, and say as SQL."""
+"""Maps as values: what they compute and refuse, and their SQL."""
 
 import sqlite3
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -15,7 +16,6 @@ from calibrant.recalibration import (
     StepMap,
     TemperatureMap,
 )
-from calibrant.recalibration.maps import reflected
 from tests.tolerances import ROUNDING, nearly
 
 MAPS = {
@@ -39,8 +39,8 @@ SCORES = np.concatenate(
 
 
 def test_piecewise_linear_by_hand():
-    learnt = PiecewiseLinearMap([0.25, 0.75], [0.5, 0.0])
-    assert learnt.predict([0.0, 0.25, 0.5, 0.625, 0.75, 1.0]).tolist() == [
+    map_ = PiecewiseLinearMap([0.25, 0.75], [0.5, 0.0])
+    assert map_.predict([0.0, 0.25, 0.5, 0.625, 0.75, 1.0]).tolist() == [
         0.5,
         0.5,
         0.25,
@@ -61,8 +61,8 @@ def test_rounding_carries_nothing_beyond_the_next_knot():
 
 
 def test_steps_by_hand():
-    learnt = StepMap([0.25, 0.75], [0.1, 0.2, 0.9])
-    assert learnt.predict([0.0, 0.25, 0.5, 0.75, 1.0]).tolist() == [0.1, 0.2, 0.2, 0.9, 0.9]
+    map_ = StepMap([0.25, 0.75], [0.1, 0.2, 0.9])
+    assert map_.predict([0.0, 0.25, 0.5, 0.75, 1.0]).tolist() == [0.1, 0.2, 0.2, 0.9, 0.9]
 
 
 def test_logistic_by_hand():
@@ -76,15 +76,17 @@ def test_logistic_by_hand():
 
 def test_temperature_by_hand():
     rows = np.array([[0.5, 0.25, 0.25], [1.0, 0.0, 0.0], [0.5, 0.5, 0.0]])
-    mended = TemperatureMap(0.5)(rows)
-    assert mended == nearly(np.array([[2 / 3, 1 / 6, 1 / 6], [1, 0, 0], [0.5, 0.5, 0]]))
+    recalibrated = TemperatureMap(0.5)(rows)
+    assert recalibrated == nearly(np.array([[2 / 3, 1 / 6, 1 / 6], [1, 0, 0], [0.5, 0.5, 0]]))
     # 0.02^1000 vanishes, and so would 0.03^1000.
     assert TemperatureMap(0.001)(np.array([[0.03, 0.02]])) == nearly(np.array([[1, 0]]))
 
 
 def test_reflection_by_hand():
     t = np.array([0.25, -0.25, 1.25, 2.25, -1.75, 1.0, 0.0, 2.0, 7.5])
-    assert reflected(t).tolist() == [0.25, 0.25, 0.75, 0.25, 0.25, 1.0, 0.0, 0.0, 0.5]
+    noise = SimpleNamespace(standard_normal=lambda shape: t.reshape(shape))
+    reflected = NoisyMap(1.0, [0.0, 1.0], [0.0, 1.0]).draw(np.zeros(len(t)), noise)
+    assert reflected.tolist() == [0.25, 0.25, 0.75, 0.25, 0.25, 1.0, 0.0, 0.0, 0.5]
 
 
 def test_the_identity_changes_no_bit():
@@ -119,20 +121,20 @@ def test_sql_in_duckdb_is_predict(name):
 @pytest.mark.parametrize("kind", ["FLOAT", "DECIMAL(5, 3)", "INTEGER"])
 def test_sql_of_other_numbers_is_worked_out_in_doubles(kind):
     duckdb = pytest.importorskip("duckdb")
-    learnt = MAPS["inner knots"]
+    map_ = MAPS["inner knots"]
     values = [0, 1] if kind == "INTEGER" else [0.25, 0.625, 0.3]
     for value in values:
-        query = f"SELECT {learnt.to_sql('p')}, p::DOUBLE FROM (SELECT {value}::{kind} AS p)"
-        [(mended, p)] = duckdb.sql(query).fetchall()
-        assert mended == pytest.approx(learnt.predict([p])[0], abs=1e-12)
+        query = f"SELECT {map_.to_sql('p')}, p::DOUBLE FROM (SELECT {value}::{kind} AS p)"
+        [(recalibrated, p)] = duckdb.sql(query).fetchall()
+        assert recalibrated == pytest.approx(map_.predict([p])[0], abs=1e-12)
 
 
-def assert_same_in_sql(learnt, run):
+def assert_same_in_sql(map_, run):
     rows = [*SCORES.tolist(), None, -0.001, 1.001, float("inf")]
-    expression = learnt.to_sql('select p"x')
+    expression = map_.to_sql('select p"x')
     found = run(f"SELECT {expression} FROM t ORDER BY i", rows)
     assert found[len(SCORES) :] == [None] * 4
-    assert np.array(found[: len(SCORES)]) == pytest.approx(learnt.predict(SCORES), abs=1e-12, rel=0)
+    assert np.array(found[: len(SCORES)]) == pytest.approx(map_.predict(SCORES), abs=1e-12, rel=0)
 
 
 def run_sqlite(query, rows):
@@ -156,10 +158,10 @@ def test_a_column_is_a_name_and_nothing_else():
             MAPS["level"].to_sql(wrong)
 
 
-@pytest.mark.parametrize("learnt", [TemperatureMap(2.0), NoisyMap(0.1, [0.5], [0.5])])
-def test_what_sql_of_one_column_cannot_say(learnt):
+@pytest.mark.parametrize("map_", [TemperatureMap(2.0), NoisyMap(0.1, [0.5], [0.5])])
+def test_maps_that_cannot_be_sql_of_one_column(map_):
     with pytest.raises(CalibrantError, match="cannot be written as SQL"):
-        learnt.to_sql("p")
+        map_.to_sql("p")
 
 
 @pytest.mark.parametrize(
@@ -185,7 +187,7 @@ def test_what_sql_of_one_column_cannot_say(learnt):
         (lambda: NoisyMap(-0.1, [0.5], [0.5]), "scale must be a positive number"),
     ],
 )
-def test_maps_that_are_none(make, words):
+def test_invalid_maps_are_refused(make, words):
     with pytest.raises(CalibrantError, match=words):
         make()
 
@@ -214,7 +216,7 @@ def test_maps_are_values():
         one.x[0] = 0.5
     with pytest.raises(AttributeError):
         one.x = np.array([0.5])
-    assert [repr(learnt) for learnt in (one, MAPS["steps"], NoisyMap(0.1, [0.5], [0.5]))] == [
+    assert [repr(map_) for map_ in (one, MAPS["steps"], NoisyMap(0.1, [0.5], [0.5]))] == [
         "PiecewiseLinearMap(2 knots from 0.1 to 0.9)",
         "StepMap(4 values)",
         "NoisyMap(scale=0.1, then PiecewiseLinearMap(1 knots from 0.5 to 0.5))",

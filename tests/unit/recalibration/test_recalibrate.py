@@ -1,4 +1,4 @@
-"""recalibrate: held-out rows only, honest about noise, and the same every time."""
+"""recalibrate: held-out rows only, a test of the right size, and reproducible results."""
 
 import numpy as np
 import pytest
@@ -8,9 +8,12 @@ pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 import calibrant as cb
 from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.recalibration.inputs import read_rows
-from calibrant.recalibration.maps import StepMap
-from calibrant.recalibration.selection import divided, joint_tails, losses, outcome_noise
+from calibrant.recalibration.selection import (
+    assign_folds,
+    joint_tails,
+    outcome_noise,
+    read_rows,
+)
 from tests.tolerances import assert_nearly_equal, nearly
 
 QUICK = {"n_resamples": 50}
@@ -22,15 +25,15 @@ def simulated(scenario, n, seed=0):
 
 
 class Memory(rc.Calibrator):
-    """Says of every score whether it was among those learnt from."""
+    """Map every score to whether it was among those of the fit."""
 
     def _fit_problem(self, problem):
         score = problem.rows.pooled.score
         edges = np.sort(np.concatenate((score, np.nextafter(score, 2))))
-        return StepMap(edges, np.arange(len(edges) + 1) % 2)
+        return rc.StepMap(edges, np.arange(len(edges) + 1) % 2)
 
 
-def test_no_row_is_mended_by_a_map_that_has_seen_it():
+def test_no_map_was_fitted_to_the_rows_it_recalibrates():
     rng = np.random.default_rng(0)
     y, p = rng.integers(0, 2, 50), rng.permutation(50) / 64
     assert Memory().fit(p, y).predict(p).tolist() == [1] * 50
@@ -39,26 +42,26 @@ def test_no_row_is_mended_by_a_map_that_has_seen_it():
     assert found.candidates[0].score == pytest.approx(y.mean())
 
 
-def test_parts_are_even_in_size_and_outcome():
+def test_folds_are_even_in_size_and_outcome():
     y = np.array([1] * 12 + [0] * 91)
     table = read_rows(y, np.full(103, 0.5), None, None)
-    part = divided(table, None, 5, 0)
-    assert sorted(np.bincount(part)) == [20, 20, 21, 21, 21]
-    assert set(np.bincount(part[y == 1])) == {2, 3}
-    assert part.tolist() == divided(table, None, 5, 0).tolist()
-    assert part.tolist() != divided(table, None, 5, 1).tolist()
+    fold = assign_folds(table, None, 5, 0)
+    assert sorted(np.bincount(fold)) == [20, 20, 21, 21, 21]
+    assert set(np.bincount(fold[y == 1])) == {2, 3}
+    assert fold.tolist() == assign_folds(table, None, 5, 0).tolist()
+    assert fold.tolist() != assign_folds(table, None, 5, 1).tolist()
 
 
-def test_rows_that_carry_weight_are_in_every_part():
+def test_every_fold_has_rows_of_positive_weight():
     table = read_rows(np.arange(100) % 2, np.full(100, 0.5), None, None)
     weight = np.where(np.arange(100) < 5, 2.0, 0.0)
-    assert sorted(divided(table, weight, 5, 0)[:5]) == [0, 1, 2, 3, 4]
-    assert sorted(np.bincount(divided(table, weight, 5, 0))) == [20] * 5
+    assert sorted(assign_folds(table, weight, 5, 0)[:5]) == [0, 1, 2, 3, 4]
+    assert sorted(np.bincount(assign_folds(table, weight, 5, 0))) == [20] * 5
     with pytest.raises(CalibrantError, match="number of rows with positive weight, 5; got 6"):
-        divided(table, weight, 6, 0)
+        assign_folds(table, weight, 6, 0)
 
 
-def test_helps_where_there_is_much_to_mend():
+def test_helps_where_the_error_is_large():
     y, p = simulated("overconfident", 3000)
     found = rc.recalibrate(y, p, **QUICK)
     assert found.helps
@@ -78,7 +81,7 @@ def test_helps_where_there_is_much_to_mend():
     assert repr(found).startswith(f"{found.method} helps: on held-out rows smooth_ece goes from")
 
 
-def test_leaves_alone_what_is_well():
+def test_keeps_calibrated_predictions():
     for seed in range(3):
         y, p = simulated("perfect", 1000, seed)
         found = rc.recalibrate(y, p, **QUICK)
@@ -87,10 +90,10 @@ def test_leaves_alone_what_is_well():
         assert found.after is found.before
         assert found.held_out.tolist() == p.tolist()
         assert found.predict([0.123]).tolist() == [0.123]
-        assert repr(found).startswith("Leave it alone: no method lowers the brier score")
+        assert repr(found).startswith("No method lowers the brier score")
 
 
-def test_too_few_rows_prove_nothing():
+def test_few_rows_are_no_evidence():
     assert rc.recalibrate([1, 1, 1], [0.5, 0.5, 0.5], cv=2, **QUICK).method == "none"
     # No event among 60 rare ones: predicting 0 would score better here, and means nothing.
     p = np.random.default_rng(0).beta(1, 99, 60)
@@ -115,13 +118,24 @@ def test_methods_by_name_and_by_value():
     assert alone.p_value <= found.candidates[0].p_value <= 2 * alone.p_value + 1e-4
 
 
+def test_methods_make_new_calibrators():
+    for make in rc.METHODS.values():
+        first, second = make(), make()
+        assert first is not second
+        assert first.fit([0.2, 0.6, 0.7], [0, 1, 1]).maps_
+        assert not hasattr(second, "maps_")
+        assert not hasattr(make(), "maps_")
+    with pytest.raises(TypeError):
+        rc.METHODS["platt"] = rc.BetaCalibrator
+
+
 def test_the_test_by_hand():
-    # Four rows, three parts of no matter: improvements 0.3, 0.1, 0.1, 0.1.
+    # Four rows with improvements 0.3, 0.1, 0.1, 0.1.
     mean, error, n = 0.15, np.sqrt(np.var([0.3, 0.1, 0.1, 0.1], ddof=1) / 4), 4
     p_value = joint_tails(
         np.array([mean]), np.array([error]), np.array([[error**2]]), n, np.random.default_rng(0)
     )
-    # t = 3 with 3 degrees of freedom: 0.0288; but four signs alike have a chance of 1/16.
+    # t = 3 with 3 degrees of freedom: 0.0288; but four equal signs have probability 1/16.
     assert p_value.tolist() == [0.0625]
     rng = np.random.default_rng(0)
     p_value = joint_tails(np.array([3.0]), np.array([1.0]), np.eye(1), 11, rng)
@@ -152,15 +166,16 @@ def test_noise_of_outcomes_midway_by_hand():
 
 
 @pytest.mark.parametrize("score", ["brier", "log"])
-def test_losses_are_those_of_the_scores(score):
+def test_scores_are_those_of_the_measures(score):
     rng = np.random.default_rng(0)
     measure = {"brier": cb.brier_score, "log": cb.log_score}[score]
-    p, y = rng.random(30), rng.random(30)
-    table = read_rows(y, p, None, None)
-    assert losses(table, score).mean() == pytest.approx(measure(y, p))
-    prob, label = rng.dirichlet(np.ones(4), 30), rng.integers(0, 4, 30)
-    table = read_rows(label, prob, None, None)
-    assert losses(table, score).mean() == pytest.approx(measure(label, prob))
+    soft = rng.random(30), rng.random(30)
+    classes = rng.integers(0, 4, 30), rng.dirichlet(np.ones(4), 30)
+    for y, p in (soft, classes):
+        found = rc.recalibrate(y, p, score=score, method="platt", **QUICK)
+        assert found.score_before == pytest.approx(measure(y, p))
+        held_out = rc.cross_fitted(rc.PlattCalibrator(), p, y)
+        assert found.candidates[0].score == pytest.approx(measure(y, held_out))
 
 
 def test_infinite_scores():
@@ -257,9 +272,9 @@ def test_only_calibrators_are_cross_fitted():
 
 def test_sketches_and_swapped_arguments():
     y, p = simulated("overconfident", 100)
-    with pytest.raises(CalibrantError, match="cannot be divided into parts"):
+    with pytest.raises(CalibrantError, match="cannot be split into folds"):
         rc.recalibrate(cb.Sketch().update(y, p), None)
-    with pytest.raises(CalibrantError, match="cannot be divided into parts"):
+    with pytest.raises(CalibrantError, match="cannot be split into folds"):
         rc.cross_fitted(rc.PlattCalibrator(), cb.Sketch().update(y, p), y)
     with pytest.raises(CalibrantError, match=r"y_true and y_prob look swapped"):
         rc.recalibrate(p, y.astype(float))
