@@ -1,9 +1,13 @@
-"""Calibration in scikit-learn's own terms: displays of estimators, and scorers.
+"""Calibration in scikit-learn: displays of estimators, and scorers.
 
-The displays are those of :mod:`calibrant.plot` under scikit-learn's conventions: made by
-`from_estimator` or `from_predictions`, kept with their results, drawn by `plot`. The scorers go
-where scikit-learn takes a `scoring`: ``cross_val_score(model, X, y, scoring=neg_smooth_ece)``.
-Every calibration error NAME has one, `neg_NAME`.
+The displays are those of :mod:`calibrant.plot` by scikit-learn's conventions: made by
+`from_estimator` or `from_predictions`, drawn again by `plot`. They keep results, not rows. Without
+`ax` the figure is pyplot's, so that ``plt.show()`` shows it. A display drawn on the Axes of another
+is added to it, in the next colour and with its own name.
+
+The scorers go where scikit-learn takes a `scoring`:
+``cross_val_score(model, X, y, scoring=neg_smooth_ece)``. Every calibration error NAME has one,
+`neg_NAME`.
 """
 
 from __future__ import annotations
@@ -13,6 +17,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import AnyArray
 from calibrant.curves.curve import Curve
@@ -44,84 +49,45 @@ if TYPE_CHECKING:
 __all__ = ["CalibrationScorer", "CumulativeDisplay", "ReliabilityDisplay"]
 
 
-def probabilities(estimator: Any, X: Any) -> tuple[AnyArray, list[Any]]:
-    """Return the class probabilities of a fitted classifier, and the classes they are of."""
-    name = type(estimator).__name__
-    if not hasattr(estimator, "predict_proba"):
-        raise CalibrantError(
-            "{name} has no predict_proba, and calibration needs probabilities",
-            hint="CalibratedClassifierCV makes them",
-            name=name,
-        )
-    check_is_fitted(estimator)
-    classes = getattr(estimator, "classes_", None)
-    if not isinstance(classes, np.ndarray):
-        raise CalibrantError(f"{name} must have the one array of its classes in classes_")
-    return estimator.predict_proba(X), classes.tolist()
-
-
-# What displays have in common: reliability diagrams and cumulative plots as scikit-learn has them.
-#
-# A display keeps results, not rows. Where no `ax` is given the figure is pyplot's, as it is with
-# scikit-learn's own displays, so that ``plt.show()`` shows it. A display drawn on the Axes of another
-# is added to it, in the next colour and with its own name.
-
-
 class Display:
-    """What both displays share: how a fitted classifier becomes one."""
+    """Base class of the displays."""
 
     line_: Artist
     ax_: Axes
     figure_: Figure
 
     @classmethod
-    def from_predictions(cls, y_true: Any, y_prob: Any, **options: Any) -> Self:
-        """Draw predictions."""
+    def from_predictions(cls, y_true: ArrayLike, y_prob: ArrayLike, **options: Any) -> Self:
+        """Make and draw a display of predictions."""
         raise NotImplementedError
 
     @classmethod
-    def from_estimator(cls, estimator: Any, X: Any, y: Any, **options: Any) -> Self:
-        """Draw how a fitted classifier's probabilities agree with what was observed.
+    def from_estimator(cls, estimator: Any, X: Any, y: ArrayLike, **options: Any) -> Self:
+        """Make and draw a display of the probabilities of a fitted classifier.
 
         Parameters
         ----------
-        estimator
+        estimator : estimator
             A fitted classifier with `predict_proba`.
-        X, y
-            Rows that it was not fitted to, and their classes.
+        X : array_like of shape (n, n_features)
+            Rows that it was not fitted to.
+        y : array_like of shape (n,)
+            Their classes.
         **options
-            As in `from_predictions`. Unless `name` is given, it is that of the estimator's class.
-            Of two classes `pos_label` is the second unless given; of more, the confidence in the
-            predicted class is drawn unless `multiclass` names a class.
+            Options of `from_predictions`. By default `name` is the class of the estimator and, of
+            two classes, `pos_label` the second; of more, the confidence in the predicted class is
+            drawn unless `multiclass` is a class.
 
         Returns
         -------
         display
             The display, drawn.
         """
-        y_prob, classes = probabilities(estimator, X)
+        y_prob, classes = _probabilities(estimator, X)
         options = {"name": type(estimator).__name__, "labels": classes} | options
         if len(classes) == 2 and options.get("multiclass") is None:
             options.setdefault("pos_label", classes[1])
         return cls.from_predictions(y, y_prob, **options)
-
-
-def axes_of_pyplot(ax: Axes | None, width: float, height: float) -> Axes:
-    """Return the Axes that was given, or else that of a new figure of pyplot's."""
-    import matplotlib.pyplot as plt
-
-    check_axes(ax)
-    return plt.subplots(figsize=(width, height), layout="compressed")[1] if ax is None else ax
-
-
-def read_name(name: object) -> str:
-    """Return what an estimator is called, nothing if None."""
-    if name is not None and not isinstance(name, str):
-        raise CalibrantError("must be text", argument="name", value=name)
-    return name or ""
-
-
-# Reliability diagrams by scikit-learn's conventions.
 
 
 class ReliabilityDisplay(Display):
@@ -131,23 +97,27 @@ class ReliabilityDisplay(Display):
 
     Parameters
     ----------
-    diagram
+    diagram : Diagram
         The results that are shown.
-    estimator_name
-        The name of the estimator.
-    pos_label
-        The class that the probabilities refer to.
+    estimator_name : str, optional
+        Name of the estimator.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Attributes
     ----------
-    curve
-        The outcome to expect at each score.
-    note
-        What is written beside the curve: a result, or words.
-    line_
-        The artist of the curve.
-    ax_, figure_
+    curve : Curve
+        The expected outcome at each score.
+    note : result or str
+        What is written beside the curve.
+    line_ : matplotlib artist
+        The curve.
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
+
+    See Also
+    --------
+    calibrant.plot.reliability : The same diagram of predictions.
 
     Examples
     --------
@@ -169,19 +139,19 @@ class ReliabilityDisplay(Display):
 
     @property
     def curve(self) -> Curve:
-        """The outcome to expect at each score."""
+        """The expected outcome at each score."""
         return self.diagram.view.curve
 
     @property
     def note(self) -> Note | None:
-        """What is written beside the curve: a result, or words."""
+        """What is written beside the curve: a result, or text."""
         return self.diagram.note
 
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_prob: Any,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
         *,
         name: str | None = None,
         ax: Axes | None = None,
@@ -192,21 +162,33 @@ class ReliabilityDisplay(Display):
         color: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw how predictions agree with what was observed.
+        """Make and draw a reliability diagram of predictions.
 
         Parameters
         ----------
-        y_true, y_prob
-            As in :func:`calibrant.reliability_curve`.
-        name
-            What to call them.
-        ax
-            The Axes to draw on; a new one of pyplot's unless given.
-        note, margin, deviation, limits, color
-            As in :func:`calibrant.plot.reliability`.
+        y_true : array_like of outcomes or soft labels
+            Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+            where `y_prob` has several columns.
+        y_prob : array_like
+            Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+        name : str, optional
+            Name of the predictions.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+        note : bool, result or str
+            What is written beside the curve. True: the calibration error with its interval.
+        margin : bool or "both"
+            Whether to draw the outcomes below the diagram; "both": and the recalibrated scores
+            along the right.
+        deviation : bool
+            Whether to draw outcomes less predictions.
+        limits : pair of float, optional
+            Range of scores to show.
+        color : color, optional
+            Colour of the curve.
         **options
-            As in :func:`calibrant.reliability_curve`: `method`, `band`, `sample_weight`,
-            `pos_label` and the rest; but the band holds for the whole curve unless
+            Options of :func:`calibrant.reliability_curve`, such as `method`, `band`,
+            `sample_weight` and `pos_label`; but the band is simultaneous unless
             ``simultaneous=False``.
 
         Returns
@@ -214,7 +196,7 @@ class ReliabilityDisplay(Display):
         ReliabilityDisplay
             The display, drawn.
         """
-        found = gather(Model(read_name(name), y_true, y_prob, options), None, note)
+        found = gather(Model(_read_name(name), y_true, y_prob, options), None, note)
         display = cls(found, estimator_name=name, pos_label=options.get("pos_label"))
         return display.plot(ax=ax, margin=margin, deviation=deviation, limits=limits, color=color)
 
@@ -232,21 +214,28 @@ class ReliabilityDisplay(Display):
 
         Parameters
         ----------
-        ax
-            The Axes to draw on; a new one of pyplot's unless given.
-        name
-            What to call it, instead of `estimator_name`.
-        margin, deviation, limits, color
-            As in :func:`calibrant.plot.reliability`.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+        name : str, optional
+            Name in place of `estimator_name`.
+        margin : bool or "both"
+            Whether to draw the outcomes below the diagram; "both": and the recalibrated scores
+            along the right.
+        deviation : bool
+            Whether to draw outcomes less predictions.
+        limits : pair of float, optional
+            Range of scores to show.
+        color : color, optional
+            Colour of the curve.
 
         Returns
         -------
         ReliabilityDisplay
-            Itself.
+            The display itself.
         """
-        ax = axes_of_pyplot(ax, 4.2, 4.7)
-        words = read_name(self.estimator_name if name is None else name)
-        diagram = replace(self.diagram, name=words, color=color)
+        ax = _pyplot_axes(ax, 4.2, 4.7)
+        label = _read_name(self.estimator_name if name is None else name)
+        diagram = replace(self.diagram, name=label, color=color)
         layout = Layout(limits=limits, margin=margin, deviation=deviation)
         (self.line_,) = draw_diagrams(ax, [diagram], layout)
         self.ax_, self.figure_ = ax, ax.figure.figure
@@ -255,31 +244,32 @@ class ReliabilityDisplay(Display):
         return self
 
 
-# Cumulative plots by scikit-learn's conventions.
-
-
 class CumulativeDisplay(Display):
-    """A cumulative plot by scikit-learn's conventions.
+    """A plot of cumulative differences by scikit-learn's conventions.
 
     Make it with `from_estimator` or `from_predictions`.
 
     Parameters
     ----------
-    curve
-        The cumulative deviation of outcomes from predictions.
-    note
-        What is written beside the curve: a result, or words.
-    estimator_name
-        The name of the estimator.
-    pos_label
-        The class that the probabilities speak of.
+    curve : CumulativeCurve
+        The cumulative difference between outcomes and predictions.
+    note : result or str, optional
+        What is written beside the curve.
+    estimator_name : str, optional
+        Name of the estimator.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Attributes
     ----------
-    line_
-        The artist of the curve.
-    ax_, figure_
+    line_ : matplotlib artist
+        The curve.
+    ax_, figure_ : matplotlib Axes and Figure
         Where it was drawn.
+
+    See Also
+    --------
+    calibrant.plot.cumulative : The same plot of predictions.
 
     Examples
     --------
@@ -307,8 +297,8 @@ class CumulativeDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_prob: Any,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
         *,
         name: str | None = None,
         ax: Axes | None = None,
@@ -316,27 +306,32 @@ class CumulativeDisplay(Display):
         color: Any = None,
         **options: Any,
     ) -> Self:
-        """Draw where along the scores outcomes depart from predictions.
+        """Make and draw a plot of the cumulative differences of predictions.
 
         Parameters
         ----------
-        y_true, y_prob
-            As in :func:`calibrant.cumulative_curve`.
-        name
-            What to call them.
-        ax
-            The Axes to draw on; a new one of pyplot's unless given.
-        note, color
-            As in :func:`calibrant.plot.cumulative`.
+        y_true : array_like
+            Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has
+            several columns.
+        y_prob : array_like
+            Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+        name : str, optional
+            Name of the predictions.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+        note : bool, result or str
+            What is written beside the curve. True: the result of the cumulative test.
+        color : color, optional
+            Colour of the curve.
         **options
-            As in :func:`calibrant.cumulative_test`.
+            Options of :func:`calibrant.cumulative_test`.
 
         Returns
         -------
         CumulativeDisplay
             The display, drawn.
         """
-        found = gather_cumulative(Model(read_name(name), y_true, y_prob, options), note)
+        found = gather_cumulative(Model(_read_name(name), y_true, y_prob, options), note)
         pos_label = options.get("pos_label")
         display = cls(found.curve, note=found.note, estimator_name=name, pos_label=pos_label)
         return display.plot(ax=ax, color=color)
@@ -346,48 +341,79 @@ class CumulativeDisplay(Display):
 
         Parameters
         ----------
-        ax
-            The Axes to draw on; a new one of pyplot's unless given.
-        name
-            What to call it, instead of `estimator_name`.
-        color
-            The colour of the curve.
+        ax : matplotlib.axes.Axes, optional
+            Axes to draw on; a new figure by default.
+        name : str, optional
+            Name in place of `estimator_name`.
+        color : color, optional
+            Colour of the curve.
 
         Returns
         -------
         CumulativeDisplay
-            Itself.
+            The display itself.
         """
-        ax = axes_of_pyplot(ax, 5.4, 3.8)
-        words = read_name(self.estimator_name if name is None else name)
-        diagram = CumulativeDiagram(self.curve, self.note, words, color)
-        (self.line_,) = draw_cumulative(ax, [diagram])
+        ax = _pyplot_axes(ax, 5.4, 3.8)
+        label = _read_name(self.estimator_name if name is None else name)
+        (self.line_,) = draw_cumulative(
+            ax, [CumulativeDiagram(self.curve, self.note, label, color)]
+        )
         self.ax_, self.figure_ = ax, ax.figure.figure
         return self
 
 
-# Scorers: calibration errors as scikit-learn's model selection takes them.
-#
-# A scorer is called with an estimator and knows its classes. Made of a bare function of outcomes and
-# probabilities it would not: a fold without one of the classes would shift the columns of the others.
+def _pyplot_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """Return the given Axes, or that of a new figure of pyplot's."""
+    import matplotlib.pyplot as plt
+
+    check_axes(ax)
+    return plt.subplots(figsize=(width, height), layout="compressed")[1] if ax is None else ax
+
+
+def _read_name(name: object) -> str:
+    if name is not None and not isinstance(name, str):
+        raise CalibrantError("must be text", argument="name", value=name)
+    return name or ""
+
+
+def _probabilities(estimator: Any, X: Any) -> tuple[AnyArray, list[Any]]:
+    """Return the class probabilities of a fitted classifier, and the class of each column."""
+    name = type(estimator).__name__
+    if not hasattr(estimator, "predict_proba"):
+        raise CalibrantError(
+            "{name} has no predict_proba, and calibration needs probabilities",
+            hint="CalibratedClassifierCV makes them",
+            name=name,
+        )
+    check_is_fitted(estimator)
+    classes = getattr(estimator, "classes_", None)
+    if not isinstance(classes, np.ndarray):
+        raise CalibrantError(f"{name} must have one array of classes in classes_")
+    return estimator.predict_proba(X), classes.tolist()
 
 
 class CalibrationScorer:
     """A calibration error as a scorer: its negative, so that greater is better.
 
+    It is called with an estimator and takes the classes from it, so that a fold may lack some of
+    them.
+
     Parameters
     ----------
-    measure
-        A measure of calibrant's, such as :func:`calibrant.smooth_ece`.
+    measure : callable
+        A measure of calibrant, such as :func:`calibrant.smooth_ece`.
     **options
         Options of the measure, such as ``n_bins=10``, ``multiclass="classwise"`` or, for two
         classes, `pos_label`.
 
     Notes
     -----
-    Calibration alone is a poor reason to prefer a model: one that always predicts the base rate is
-    calibrated. Choose among models by a proper score, such as scikit-learn's "neg_brier_score", and
-    look at these beside it.
+    Do not select models by calibration alone: one that always predicts the base rate is calibrated.
+    Select by a proper score, such as scikit-learn's "neg_brier_score", and report these beside it.
+
+    See Also
+    --------
+    calibrant.recalibration.recalibrate : Select a calibrator by a proper score.
 
     Examples
     --------
@@ -408,27 +434,28 @@ class CalibrationScorer:
                 argument="measure",
                 value=measure,
             )
-        given = ("labels", "sample_weight")
-        known = [name for name in validation.keywords(measure) if name not in given]
+        set_per_call = ("labels", "sample_weight")
+        known = [name for name in validation.keywords(measure) if name not in set_per_call]
         validation.check_options(options, known, _name_of(measure))
         self.measure = measure
         self.options = options
         self._request = MetadataRequest(owner=type(self).__name__)
         self._request.score.add_request(param="sample_weight", alias=None)
 
-    def __call__(self, estimator: Any, X: Any, y: Any, sample_weight: Any = None) -> float:
-        """Return the negative error of an estimator's probabilities."""
-        y_prob, classes = probabilities(estimator, X)
-        about = {"labels": classes, "sample_weight": sample_weight}
-        return -self.measure(y, y_prob, **about, **self.options)
+    def __call__(
+        self, estimator: Any, X: Any, y: ArrayLike, sample_weight: ArrayLike | None = None
+    ) -> float:
+        """Return the negative error of the probabilities of a fitted classifier."""
+        y_prob, classes = _probabilities(estimator, X)
+        return -self.measure(y, y_prob, labels=classes, sample_weight=sample_weight, **self.options)
 
     def set_score_request(self, *, sample_weight: bool | str | None) -> Self:
-        """Say whether weights are wanted, where scikit-learn routes metadata."""
+        """Request sample weights, or not, where scikit-learn routes metadata."""
         self._request.score.add_request(param="sample_weight", alias=sample_weight)
         return self
 
     def get_metadata_routing(self) -> MetadataRequest:
-        """Tell scikit-learn which metadata are wanted."""
+        """Return the metadata requested of scikit-learn."""
         return self._request
 
     def __repr__(self) -> str:

@@ -61,9 +61,7 @@ class ProbabilityMap(Result):
         str
             A CASE expression in standard SQL: NULL where the column is NULL, nan or outside [0, 1].
         """
-        if not isinstance(column, str) or not column or "\0" in column:
-            raise CalibrantError("must be the name of a column", argument="column", value=column)
-        name = '"' + column.replace('"', '""') + '"'
+        name = _quoted(column)
         return f"CASE WHEN {name} >= 0 AND {name} <= 1 THEN {self._expression(name)} END"
 
     def content(self) -> dict[str, Any]:
@@ -346,6 +344,13 @@ def _unit_values(values: Any, name: str, size: int | None = None) -> FloatArray:
     if not np.all((array >= 0) & (array <= 1)):
         raise CalibrantError("must lie in [0, 1]", argument=name)
     return array
+
+
+def _quoted(column: object) -> str:
+    """Return the name of a column as an SQL identifier."""
+    if not isinstance(column, str) or not column or "\0" in column:
+        raise CalibrantError("must be the name of a column", argument="column", value=column)
+    return '"' + column.replace('"', '""') + '"'
 
 
 def _literal(value: float) -> str:

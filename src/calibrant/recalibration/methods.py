@@ -206,8 +206,8 @@ def _fit_logistic_map(problem: Problem, *, one_slope: bool) -> LogisticMap:
     target = _platt_targets(pooled, inside)
     if np.ptp(logit(score)) < _MIN_RANGE:
         # One score does not determine a slope: only the intercept is fitted.
-        mean_target, mean_score = np.average([target, score], axis=1, weights=weight)
-        return LogisticMap(1.0, 1.0, float(logit(mean_target) - logit(mean_score)))
+        target_logit, score_logit = logit(np.average([target, score], axis=1, weights=weight))
+        return LogisticMap(1.0, 1.0, float(target_logit - score_logit))
     log_p, log_q = np.log(score), -np.log1p(-score)
     x = np.column_stack([log_p + log_q] if one_slope else [log_p, log_q])
     intercept, slopes = _fit_nonnegative(x, target, weight)
@@ -369,8 +369,9 @@ class ScalingBinningCalibrator(Calibrator):
         bins = read_binning(self.n_bins, "quantile", "left").bins(problem)
         pooled, index = problem.rows.pooled, bins.index(problem.rows.pooled.score)
         fitted = _fit_logistic_map(problem, one_slope=True)(pooled.score)
-        weight = np.bincount(index, pooled.weight, bins.n_bins)
-        total = np.bincount(index, pooled.weight * fitted, bins.n_bins)
+        weight, total = np.zeros((2, bins.n_bins))
+        np.add.at(weight, index, pooled.weight)
+        np.add.at(total, index, pooled.weight * fitted)
         return _step_map(bins, weight, total)
 
 
