@@ -206,7 +206,7 @@ def _fit_logistic_map(problem: Problem, *, one_slope: bool) -> LogisticMap:
     target = _platt_targets(pooled, inside)
     if np.ptp(logit(score)) < _MIN_RANGE:
         # One score does not determine a slope: only the intercept is fitted.
-        target_logit, score_logit = logit(np.average([target, score], axis=1, weights=weight))
+        target_logit, score_logit = logit(np.stack((target, score)) @ weight / weight.sum())
         return LogisticMap(1.0, 1.0, float(target_logit - score_logit))
     log_p, log_q = np.log(score), -np.log1p(-score)
     x = np.column_stack([log_p + log_q] if one_slope else [log_p, log_q])

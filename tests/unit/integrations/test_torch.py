@@ -268,7 +268,7 @@ class TestTasks:
         assert metric.sketch().allclose(expected.sketch())
 
     @pytest.mark.parametrize("validate_args", [True, False])
-    def test_ignored_rows_count_for_nothing(self, validate_args):
+    def test_ignored_rows_do_not_count(self, validate_args):
         p, y = rows(100)
         expected = SmoothCalibrationError()
         expected.update(p[10:], y[10:])
@@ -306,7 +306,7 @@ class TestRefusals:
             ({}, [0.5, 1.5], [0, 1], r"preds must lie in \[0, 1\]; got 1.5 at index 1: "),
             ({}, [-2.5, 3.5], [0, 1], "got -2.5 at index 0 .*: from_logits=True takes logits$"),
             ({}, [0.5, np.nan], [0, 1], "preds must be finite; got nan at index 1"),
-            ({}, [0.5, 0.5], [0, 2], r"target must be 0 or 1; got 2 at index 1: name"),
+            ({}, [0.5, 0.5], [0, 2], r"target must be 0 or 1; got 2 at index 1: give"),
             ({}, [0.5, 0.5], [-1, -1], r"got -1 at index 0 \(2 such values\): .*ignore_index"),
             ({}, [0.5, 0.5], [0.0, 0.3], "got 0.30.* at index 1: soft labels"),
             ({"ignore_index": -1}, [9.0, 9.0], [-1, 1], "got 9.0 at index 1: "),
