@@ -248,7 +248,7 @@ def _fit_nonnegative(
             slopes = np.zeros(x.shape[1])
             slopes[kept] = best.slopes
             return best.intercept, slopes
-    return float(logit(np.average(target, weights=weight))), np.zeros(x.shape[1])
+    return float(logit(np.dot(weight, target) / weight.sum())), np.zeros(x.shape[1])
 
 
 class IsotonicCalibrator(Calibrator):
