@@ -116,7 +116,7 @@ def percentile_curve(
         how = {**options, "bandwidth": curve.bandwidth}
         drawn = cb.local_calibration_error(y[rows], p[rows], band=None, **how)
         again = np.interp(curve.x, drawn.x, drawn.y)
-        # Where a resample has no rows it adds nothing to what the sample shows.
+        # A resample without rows there leaves the error of the sample unchanged.
         found.append(np.where(np.isnan(again), curve.y, again))
     lower, middle, upper = np.quantile(found, ((1 - level) / 2, 0.5, (1 + level) / 2), axis=0)
     return replace(curve, y=middle, low=lower, high=upper, band="percentile", level=level)
@@ -247,7 +247,7 @@ def estimates(
     how: dict[str, Any] = {"level": LEVEL, "n_resamples": n_resamples, **options}
     found = []
     for repetition in range(repetitions):
-        # All measures see the same samples; scenarios and sizes do not share theirs.
+        # All measures have the same samples; those of other scenarios and sizes are independent.
         rng = np.random.default_rng([NAMES.index(scenario), n, block, repetition])
         y, p = simulate(scenario, n, rng=rng)
         if is_uniform:
@@ -447,7 +447,7 @@ def _missed(cells: Mapping[Cell, Row]) -> str:
 
 
 def _price(cells: Mapping[Cell, Row]) -> str:
-    """Say how much wider intervals are than naive ones, where those hold the truth as well."""
+    """Return how much wider intervals are than naive ones, where those cover as well."""
     ratios = [
         row.width / naive.width
         for (measure, scenario, n, method), row in cells.items()

@@ -119,7 +119,7 @@ POPULATIONS = ("perfect", "skewed")
 
 @dataclass(frozen=True)
 class Diagram:
-    """What the two diagrams of one data set say.
+    """The numbers shown by the two diagrams of one data set.
 
     `half_ends` is the smECE when scores near 0 and 1 count as they do in relplot.
     """
@@ -309,7 +309,7 @@ _POPULATIONS = {
     "perfect": "calibrated: Beta(2, 2)",
     "skewed": "the synthetic set",
 }
-# With fewer rows than this within a bandwidth no law of large numbers holds.
+# With fewer rows than this within a bandwidth the asymptotic rate does not hold.
 _MANY = 10
 _RAIN = "The public file has 347 rows, and none of them lacks a value."
 _ENDS = (
@@ -341,7 +341,7 @@ def report(tables: Tables) -> Report:
 
 
 def _data(rows: Sequence[Row]) -> Iterator[Comparison]:
-    """Compare what section 4 says of the data."""
+    """Compare the numbers of section 4 on the data."""
     for row in rows:
         for column, number in DATA.get(row.data, {}).items():
             note = _RAIN if row.data == "rain" else ""
@@ -384,7 +384,7 @@ def _powers(rows: Sequence[Row]) -> Iterator[Comparison]:
 
 
 def _slope(rows: Sequence[Row]) -> tuple[float, float]:
-    """Fit log(mean error) to log(m), and say how well the slope is known."""
+    """Fit log(mean error) to log(m); return the slope and its standard error."""
     x = np.log([row.m for row in rows])
     y = np.log([row.mean for row in rows])
     noise = np.array([row.deviation / row.mean / math.sqrt(row.data_sets) for row in rows])

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Install a browser to look at the report with, where that is possible. Tests go on without one.
+# Install a browser for the tests of the report, where that is possible; it is optional.
 set -eu
 export DEBIAN_FRONTEND=noninteractive
 

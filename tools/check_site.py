@@ -1,4 +1,4 @@
-"""Check that a built site needs nothing from elsewhere and lacks nothing of its own.
+"""Check that a built site is complete and loads nothing from other hosts.
 
 Usage: python tools/check_site.py SITE
 
@@ -20,7 +20,7 @@ _LOADED = {
     ("iframe", "src"),
     ("source", "src"),
 }
-# The theme fetches a renderer from elsewhere as soon as a page holds one of these.
+# The theme loads a renderer from another host if a page has one of these.
 _FETCHED_CLASSES = {"mermaid", "glightbox", "arithmatex"}
 _IN_STYLE = re.compile(r"(?:url\(|@import)\s*['\"]?(?P<target>[^'\")\s]+)")
 
@@ -78,7 +78,7 @@ def _in_style(style: Path) -> Iterator[str]:
 
 
 def problems(site: Path) -> Iterator[str]:
-    """Yield one line for each thing that is wrong with the site."""
+    """Yield one line per fault of the site."""
     # The page for a wrong address is served under any path, so its links start at the root.
     for page in sorted(site.rglob("*.html")):
         yield from (f"{page.relative_to(site)} {problem}" for problem in _in_page(page, site))
@@ -88,10 +88,10 @@ def problems(site: Path) -> Iterator[str]:
 
 def main(site: Path) -> int:
     if not (site / "index.html").exists():
-        print(f"{site} holds no site")
+        print(f"{site} is not a site")
         return 1
     found = list(problems(site))
-    print("\n".join(found) or f"{site}: complete, and nothing comes from elsewhere")
+    print("\n".join(found) or f"{site}: complete, and nothing is loaded from other hosts")
     return 1 if found else 0
 
 

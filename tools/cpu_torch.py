@@ -1,10 +1,10 @@
-"""Print the options that make pip install torch, if a build without GPU libraries is at hand.
+"""Print the options that make pip install torch, if a build without GPU libraries is available.
 
 Usage: python tools/cpu_torch.py pyproject.toml
 
-pip says which build it would take, and what that needs, without downloading it. One with GPU
-libraries is several gigabytes: it is left out, and one line says so. The tests that need torch are
-then skipped.
+A dry run of pip reports the build and its requirements without downloading it. A build with GPU
+libraries has several gigabytes: it is left out, with a message, and tests that need torch are
+skipped.
 """
 
 import json
@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 GROUP = "torch-companions"
-# How the names of distributions with GPU libraries begin.
+# Prefixes of distributions with GPU libraries.
 _GPU = ("cuda", "nvidia", "pytorch-triton", "rocm", "triton")
 # Metadata is a few kilobytes; whatever takes longer than this many seconds is a download.
 _TIMEOUT = 180
@@ -45,7 +45,7 @@ def gpu_libraries(report: dict[str, Any], system: str = platform.system()) -> li
 
 
 def ask_pip(requirement: str) -> dict[str, Any] | None:
-    """Return pip's report on what it would install; None where there is nothing, or no answer."""
+    """Return pip's report on what it would install; None if there is none."""
     command = [sys.executable, "-m", "pip", "install", "--quiet", "--dry-run", "--no-deps"]
     command += ["--ignore-installed", "--only-binary=torch", "--report", "-", requirement]
     try:

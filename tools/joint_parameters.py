@@ -1,7 +1,7 @@
 """Griffe extension: parameters documented together keep their own types and defaults.
 
 For an entry such as ``y_true, y_prob`` griffe gives every name the type and default of one of them;
-the signature knows better.
+here they are taken from the signature.
 """
 
 from typing import Any

@@ -2,11 +2,11 @@
 
 Usage: python tools/layers.py [pyproject.toml] [--picture]
 
-The layers stand in pyproject.toml under [tool.layers], lowest first. A layer lists top-level
+The layers are listed in pyproject.toml under [tool.layers], lowest first. A layer lists top-level
 modules and packages. Each may import from the layers below; packages of one layer do not import
-each other, plain modules such as ``__main__`` may import what is beside them. Every
-import counts, at the top of a file, inside a function or under TYPE_CHECKING. A line may say
-``# layers: REASON`` to be left out.
+each other, plain modules such as ``__main__`` may import their neighbours. Every import counts, at
+the top of a file, inside a function or under TYPE_CHECKING. A line with the comment
+``# layers: REASON`` is left out.
 """
 
 import ast
@@ -44,7 +44,7 @@ class Layers:
         return first[0] if first and self.has(first[0]) else FACADE
 
     def has(self, part: str) -> bool:
-        """Tell whether the package has such a top-level module or package."""
+        """Return whether the package has such a top-level module or package."""
         return (self.root / part).is_dir() or (self.root / f"{part}.py").exists()
 
     def picture(self) -> str:
@@ -56,7 +56,7 @@ class Layers:
 
 
 def imports(source: str, package_of_file: str) -> Iterator[tuple[int, str]]:
-    """Yield (line, absolute dotted name) of everything that a file imports, wherever it does."""
+    """Yield (line, absolute dotted name) of every import of a file."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             yield from ((node.lineno, alias.name) for alias in node.names)

@@ -2,7 +2,7 @@
 
 Usage: python tools/lowest.py pyproject.toml constraints.txt
 
-All other packages keep their pins from constraints.txt, so the two runs differ in nothing else.
+All other packages keep their pins from constraints.txt, so the two runs do not differ otherwise.
 """
 
 import re

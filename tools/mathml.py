@@ -1,7 +1,7 @@
 """Markdown extension: formulas between dollar signs become MathML while the site is built.
 
-``$...$`` stands in a line, ``$$...$$`` on its own. Browsers draw MathML themselves, so a page needs
-no script and no fonts from elsewhere. An unknown LaTeX command stops the build.
+``$...$`` is inline, ``$$...$$`` is displayed. Browsers render MathML themselves, so that a page
+needs no script and no fonts. An unknown LaTeX command stops the build.
 """
 
 import re

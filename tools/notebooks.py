@@ -3,7 +3,7 @@
 Usage: python tools/notebooks.py FOLDER
 
 Every NAME.ipynb in the folder becomes NAME.md beside it, with its pictures in the folder NAME, each
-called after the heading it stands under. A cell that fails, or warns, fails the build.
+named after the heading above it. A cell that fails, or warns, fails the build.
 """
 
 import re
@@ -27,7 +27,7 @@ def ran(path: Path) -> NotebookNode:
     """Return a notebook with the output of all its cells."""
     notebook = nbformat.read(path, as_version=4)
     with TemporaryDirectory() as folder:
-        # Sockets in a folder of our own, not ports: nobody else on the machine can listen in.
+        # Sockets in a private folder, not ports: other users of the machine have no access.
         config = Config({"KernelManager": {"transport": "ipc", "ip": f"{folder}/kernel"}})
         NotebookClient(notebook, kernel_name="python3", timeout=_SECONDS, config=config).execute()
     return notebook
@@ -54,7 +54,7 @@ class _Page:
                 yield from (self.shown(output) for output in cell.outputs)
 
     def shown(self, output: NotebookNode) -> str:
-        """Return an output at its richest: HTML, then a picture, then words."""
+        """Return an output as HTML, else as a picture, else as text."""
         if output.output_type == "stream":
             if output.name == "stderr":
                 raise RuntimeError(f"under {self.heading!r} a cell complains: {output.text}")

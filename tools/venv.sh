@@ -1,5 +1,5 @@
 #!/bin/sh
-# Make the virtual environment DIR, unless it is there, with a pip that knows dependency groups.
+# Make the virtual environment DIR, unless it is there, with a pip that supports dependency groups.
 # Usage: PYTHON=python3 tools/venv.sh DIR CONSTRAINTS
 set -eu
 export DEBIAN_FRONTEND=noninteractive

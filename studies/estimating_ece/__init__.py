@@ -71,7 +71,7 @@ class Error:
     means, n_classes, n_features, mixture, training, model
         The score distribution.
     setting, n, estimator
-        What is estimated, from how many rows, and how.
+        Quantity, number of rows and estimator.
     truth
         The true calibration error, the middle of its bounds.
     uncertainty

@@ -65,25 +65,25 @@ class Samples:
 
     @cached_property
     def running_residual(self) -> FloatArray:
-        """The sum of residuals before each place, and at last all of it."""
+        """The sum of residuals before each position, and then of all."""
         return _running(self.residual)
 
     @cached_property
     def running_true(self) -> FloatArray:
-        """The sum of outcomes before each place, and at last all of it."""
+        """The sum of outcomes before each position, and then of all."""
         return _running(self.y)
 
     @cached_property
     def start(self) -> Index:
-        """For each place the first one of its score."""
-        places = np.arange(self.n + 1)
-        return np.maximum.accumulate(np.where(self._is_new, places, 0), axis=1)
+        """For each position the first of its score."""
+        positions = np.arange(self.n + 1)
+        return np.maximum.accumulate(np.where(self._is_new, positions, 0), axis=1)
 
     @cached_property
     def end(self) -> Index:
-        """For each place the nearest from there on where a score starts."""
-        places = np.where(self._is_new, np.arange(self.n + 1), self.n)
-        return np.minimum.accumulate(places[:, ::-1], axis=1)[:, ::-1]
+        """For each position the next one where a score starts."""
+        positions = np.where(self._is_new, np.arange(self.n + 1), self.n)
+        return np.minimum.accumulate(positions[:, ::-1], axis=1)[:, ::-1]
 
     @cached_property
     def _is_new(self) -> npt.NDArray[np.bool_]:
@@ -97,7 +97,7 @@ def _running(values: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class SampleBins:
-    """Bins of every sample: their edges, and the places where they start.
+    """Bins of every sample: their edges, and the positions where they start.
 
     Both have one column more than the largest number of bins. A sample with fewer has its bins in
     the first columns, infinite edges after them, and cuts where nothing is left.
@@ -113,7 +113,7 @@ class SampleBins:
 
 
 def uniform(samples: Samples, n_bins: int, lowest: float = 0.0) -> SampleBins:
-    """Lay bins of equal width over [lowest, 1], closed on the left."""
+    """Return bins of equal width over [lowest, 1], closed on the left."""
     edges = np.arange(n_bins + 1) / n_bins
     p = (samples.p - lowest) / (1 - lowest)
     index = np.searchsorted(edges[1:-1], p, side="right")
@@ -123,7 +123,7 @@ def uniform(samples: Samples, n_bins: int, lowest: float = 0.0) -> SampleBins:
 
 
 def equal_mass(samples: Samples, n_bins: int) -> SampleBins:
-    """Lay bins of nearly equal mass, as ``strategy="quantile"`` of `calibrant.ece` does."""
+    """Return bins of nearly equal mass, like ``strategy="quantile"`` of `calibrant.ece`."""
     every = np.arange(len(samples.p))
     return _cut_midway(samples, _equal_cuts(samples, every, np.arange(1, n_bins)[None], n_bins))
 
@@ -132,12 +132,12 @@ def _equal_cuts(samples: Samples, rows: Index, i: Index, n_bins: int) -> Index:
     """Return where bins `i` of equal mass start, in some of the samples."""
     n, rows = samples.n, rows[:, None]
     before, after = samples.start[rows, i * n // n_bins], samples.end[rows, -(-i * n // n_bins)]
-    # In whole numbers, so that nearness never hangs on rounding; the lower of two equally near.
+    # In whole numbers, so that nearness does not depend on rounding; the lower of two equally near.
     return np.where(2 * i * n > n_bins * (before + after), after, before)
 
 
 def equal_counts(samples: Samples, n_bins: int, lowest: float = 0.0) -> SampleBins:
-    """Lay bins of floor(n / B) rows, the last of all that is left: the authors' rule."""
+    """Return bins of floor(n / B) rows, the last with all the rest: the authors' rule."""
     inner = np.arange(1, n_bins) * (samples.n // n_bins)
     # Equal scores on both sides of a cut all fall into the upper bin.
     return _cut_midway(samples, samples.start[:, inner], lowest)
@@ -150,7 +150,7 @@ def hard_error(samples: Samples, bins: SampleBins) -> FloatArray:
 
 
 def sweep_error(samples: Samples) -> FloatArray:
-    """Return the ECE of every sample with the most bins of equal mass whose means never fall."""
+    """Return the ECE of every sample with the most bins of equal mass whose means do not fall."""
     n_bins, error = _most_monotone(samples), np.empty(len(samples.p))
     for count in np.unique(n_bins):
         rows = np.flatnonzero(n_bins == count)
@@ -161,7 +161,7 @@ def sweep_error(samples: Samples) -> FloatArray:
 
 
 def _most_monotone(samples: Samples) -> Index:
-    """Return the largest number of bins, up to n, over which mean outcomes never fall.
+    """Return the largest number of bins, up to n, over which mean outcomes do not fall.
 
     Most numbers fail where a larger one did, so that bins near there are looked at first.
     """
@@ -188,7 +188,7 @@ def _most_monotone(samples: Samples) -> Index:
 
 
 def _falls(samples: Samples, rows: Index, edges: Index, n_bins: int) -> npt.NDArray[np.bool_]:
-    """Tell which bins between edges have a mean outcome below one before them."""
+    """Return which bins between edges have a mean outcome below an earlier one."""
     cuts = _equal_cuts(samples, rows, edges, n_bins)
     count = np.diff(cuts, axis=1)
     true = np.diff(samples.running_true[rows[:, None], cuts], axis=1)
@@ -218,7 +218,7 @@ def convex_error(samples: Samples, bins: SampleBins, exchanged: bool = False) ->
     """
     lower, weight = _convex_weights(samples, bins)
     if exchanged:
-        # Beyond the outer centres there is nothing to exchange.
+        # Beyond the outer centres rows are not split.
         weight = np.where((weight > 0) & (weight < 1), 1 - weight, weight)
     n_bins = bins.centres.shape[1]
     upper = _sums(lower, n_bins, weight * samples.residual)
@@ -241,7 +241,7 @@ def _convex_weights(samples: Samples, bins: SampleBins) -> tuple[Index, FloatArr
 
 
 def _cut_midway(samples: Samples, inner: Index, lowest: float = 0.0) -> SampleBins:
-    """Lay bins cut at the places `inner`, their edges midway between scores; equal cuts merge."""
+    """Return bins cut at the positions `inner`, edges midway between scores; equal cuts merge."""
     n = samples.n
     cuts = _with_ends(inner, n)
     is_kept = (np.diff(cuts, axis=1, prepend=-1) > 0) & (cuts < n)

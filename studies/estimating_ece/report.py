@@ -255,7 +255,7 @@ def _best(study: ErrorCurves) -> list[str]:
 
 
 def _nothing(study: ErrorCurves) -> str:
-    """Say up to what size saying 0 would do as well."""
+    """Return the largest size at which an estimate of 0 has no larger error."""
     parts = []
     for setting, title in SETTINGS.items():
         errors = {

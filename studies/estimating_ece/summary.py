@@ -30,7 +30,7 @@ class CurvePoint:
     Attributes
     ----------
     means, setting, n, estimator
-        Of which mixtures, what is estimated, from how many rows, and how.
+        Kind of mixture, quantity, number of rows and estimator.
     distributions
         The number of score distributions that the medians are over.
     relative

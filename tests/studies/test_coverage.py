@@ -22,14 +22,14 @@ def run(quickly):
 
 
 def test_naive_intervals_never_hold_perfect_calibration_and_ours_do(run):
-    share = {
+    fraction = {
         (r.scenario, r.measure, r.method): r.covered / r.repetitions for r in run.tables["pooled"]
     }
     for measure in ("smooth_ece", "ece"):
-        assert share["perfect", measure, "percentile"] == 0
-        assert share["perfect", measure, "uniform"] >= 0.9
-    assert share["perfect", "smooth_ece", "relplot"] < 0.7
-    assert share["overconfident", "smooth_ece", "uniform"] >= 0.88
+        assert fraction["perfect", measure, "percentile"] == 0
+        assert fraction["perfect", measure, "uniform"] >= 0.9
+    assert fraction["perfect", "smooth_ece", "relplot"] < 0.7
+    assert fraction["overconfident", "smooth_ece", "uniform"] >= 0.88
 
 
 @pytest.mark.parametrize("scenario", ["perfect", "sinusoidal", "tenths", "softmax"])

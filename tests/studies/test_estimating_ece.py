@@ -137,9 +137,9 @@ def coded_error(family, y, p, n_bins, lowest):
             sums[0 if score < centres[0] else -1] += label - score
         else:
             upper = next(k for k in range(n_bins) if centres[k] >= score)
-            share = (centres[upper] - score) / (centres[upper] - centres[upper - 1])
-            sums[upper] += share * (label - score)
-            sums[upper - 1] += (1 - share) * (label - score)
+            fraction = (centres[upper] - score) / (centres[upper] - centres[upper - 1])
+            sums[upper] += fraction * (label - score)
+            sums[upper - 1] += (1 - fraction) * (label - score)
     return np.abs(sums).sum() / len(y)
 
 
@@ -150,7 +150,7 @@ def test_the_authors_rules(estimator, lowest):
     p = lowest + (1 - lowest) * p
     samples = Samples.of(y, p, lowest)
     n_bins = 8 if estimator.parameter == "sqrt" else int(estimator.parameter)
-    # Without convex shares their bins start at 0 whatever the least score is.
+    # With hard assignment their bins start at 0 whatever the lowest score is.
     expected = [
         coded_error(estimator.family, *one, n_bins, lowest) for one in zip(y, p, strict=True)
     ]
@@ -193,10 +193,10 @@ def test_the_posterior_is_that_of_the_densities():
 def test_outcomes_are_drawn_with_the_posterior():
     mixture = Mixture.random(2, 2, 0.0, np.random.default_rng(3))
     points, outcome = mixture.draw(40_000, np.random.default_rng(4))
-    chance = mixture.posterior(points)[:, 1]
-    noise = np.sqrt((chance * (1 - chance)).sum()) / len(chance)
-    for chosen in (np.ones(len(chance)), chance, points[:, 0]):
-        assert abs(np.mean(chosen * (outcome - chance))) < 4 * noise * np.abs(chosen).max()
+    probability = mixture.posterior(points)[:, 1]
+    noise = np.sqrt((probability * (1 - probability)).sum()) / len(probability)
+    for chosen in (np.ones(len(probability)), probability, points[:, 0]):
+        assert abs(np.mean(chosen * (outcome - probability))) < 4 * noise * np.abs(chosen).max()
     assert points[outcome == 1].mean(axis=0) == pytest.approx(
         mixture.means[1::2].mean(axis=0), abs=0.02
     )
@@ -206,16 +206,16 @@ def test_outcomes_are_drawn_with_the_posterior():
 def test_truths_of_known_problems(shift):
     rng = np.random.default_rng(6)
     p = rng.uniform(0.2, 0.8, 100_000)
-    # The chances scatter widely about what the score says, as those of points do.
-    chance = np.clip(p + shift + rng.uniform(-0.15, 0.15, len(p)), 0, 1)
-    found = truth_of(PoolProblem(p, chance, np.zeros_like(p), 0.0))
+    # The probabilities scatter widely about the score, as those of points do.
+    probability = np.clip(p + shift + rng.uniform(-0.15, 0.15, len(p)), 0, 1)
+    found = truth_of(PoolProblem(p, probability, np.zeros_like(p), 0.0))
     assert found.value == pytest.approx(shift, abs=2e-3)
     # Where all bins have errors of one sign both ends are the same sum, added up in two ways.
     assert found.low - ROUNDING <= found.value <= found.high + ROUNDING
     assert abs(found.value - shift) < 4 * found.uncertainty < 0.01
     if shift == 0:
         # What many bins say is all noise.
-        assert cb.ece(chance, p, n_bins=2000) > 5 * found.value
+        assert cb.ece(probability, p, n_bins=2000) > 5 * found.value
 
 
 def test_training_sets_are_shared_by_models_and_pools_by_mixtures():

@@ -91,7 +91,7 @@ def test_the_ece_jumps_and_smoothed_errors_do_not(run):
 
 
 def test_separated_by_hand():
-    """Two cells: chances 1/4 and 3/4 of outcome 1; delta = 1/2."""
+    """Two cells: probabilities 1/4 and 3/4 of outcome 1; delta = 1/2."""
     atoms = data.separated(2)
     assert atoms.y.tolist() == [0, 0, 1, 1]
     assert atoms.p == pytest.approx([0.4375, 0.9375, 0.0625, 0.5625])

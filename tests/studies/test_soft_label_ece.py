@@ -106,6 +106,6 @@ def test_every_published_number_is_compared_and_only_one_cannot_be_right(run):
         "Table 7": 50,
         "Table 8": 50,
     }
-    # Few replications: ranks of C and E by ECE, which are 0.0026 apart, are left to chance.
+    # Few replications: ranks of C and E by ECE, which are 0.0026 apart, are not compared.
     beyond = {(c.table, c.row, c.column) for c in comparisons if abs(c.deviation) > 4}
     assert beyond - {("Table 2", m, "rank by ECE") for m in "CE"} == {("Table 6", "C vs E", "ECE")}

@@ -208,8 +208,8 @@ def test_a_reliability_display_draws_what_plot_reliability_draws():
         (found,) = [one for one in ax.collections if isinstance(one, PathCollection)]
         assert np.array_equal(found.get_offsets(), discs.get_offsets())
         assert ax.get_xlim() == alone.get_xlim()
-    shares = [text.get_text() for text in drawn.texts if text.get_text().endswith("%")]
-    assert shares == [text.get_text() for text in alone.texts if text.get_text().endswith("%")]
+    percentages = [text.get_text() for text in drawn.texts if text.get_text().endswith("%")]
+    assert percentages == [text.get_text() for text in alone.texts if text.get_text().endswith("%")]
 
 
 def test_the_other_class():

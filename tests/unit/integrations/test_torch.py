@@ -151,9 +151,9 @@ class TestValues:
         metric = CumulativeCalibrationError(statistic=statistic, normalize=normalize)
         found = self.value(metric)
         exact = measure(self.y.numpy(), self.p.numpy(), normalize=normalize)
-        # Rows within a cell are pooled: one of them may stray by 1/n, in units of the noise.
-        room = 2 / 5000 * (exact / measure(self.y.numpy(), self.p.numpy()))
-        assert found == pytest.approx(exact, abs=room)
+        # Rows within a cell are pooled: the maximum may differ by 1/n, in units of the noise.
+        tolerance = 2 / 5000 * (exact / measure(self.y.numpy(), self.p.numpy()))
+        assert found == pytest.approx(exact, abs=tolerance)
         on_sketch = measure(Sketch().update(self.y.numpy(), self.p.numpy()), normalize=normalize)
         assert found == pytest.approx(on_sketch, abs=1e-12)
 
@@ -528,7 +528,7 @@ class TestLife:
         assert module["metric"]._defaults["counts"].device.type == "meta"
 
     def test_a_device_without_float64(self, monkeypatch):
-        # The meta device stands in for MPS: whatever is sent there still has to be counted.
+        # The meta device takes the part of MPS: tensors sent there must still be counted.
         monkeypatch.setattr("calibrant.integrations.torch._WITHOUT_FLOAT64", ("meta",))
         metric = SmoothCalibrationError().to("meta")
         assert metric.device.type == "meta"
