@@ -237,10 +237,9 @@ def _fit_nonnegative(
     """
     varying = np.flatnonzero(np.ptp(x, axis=0) >= _MIN_RANGE).tolist()
     for size in range(len(varying), 0, -1):
-        subsets = [list(kept) for kept in combinations(varying, size)]
         fits = [
             (fit_logistic(x[:, kept], target * weight, weight, ridge=_RIDGE), kept)
-            for kept in subsets
+            for kept in map(list, combinations(varying, size))
         ]
         allowed = [(fit, kept) for fit, kept in fits if fit.slopes.min() >= 0]
         if allowed:
@@ -498,8 +497,8 @@ class NoisyCalibrator(Calibrator):
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
 
-        Of the noise. A seed gives every call of `predict` the same noise: to predict row by row,
-        give a generator.
+        A seed gives every call of `predict` the same noise: to predict row by row, give a
+        generator.
 
     Notes
     -----

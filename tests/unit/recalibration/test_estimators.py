@@ -6,7 +6,9 @@ properties are tested here, or with the calibrators, on probabilities.
 """
 
 import copy
+import inspect
 import pickle
+import re
 
 import numpy as np
 import pytest
@@ -115,6 +117,24 @@ def test_probabilities_and_outcomes_are_no_metadata(kind):
     routing = kind().get_metadata_routing()
     assert set(routing.fit.requests) == {"sample_weight", "labels", "pos_label"}
     assert not routing.predict.requests
+
+
+@pytest.mark.parametrize(
+    ("documented", "function"),
+    [
+        *((kind, kind.__init__) for kind in CALIBRATORS.values() if "__init__" in vars(kind)),
+        (rc.Calibrator.fit, rc.Calibrator.fit),
+        (rc.Calibrator.predict, rc.Calibrator.predict),
+        (rc.recalibrate, rc.recalibrate),
+        (rc.cross_fitted, rc.cross_fitted),
+        (rc.load, rc.load),
+    ],
+    ids=lambda one: getattr(one, "__qualname__", None),
+)
+def test_every_parameter_is_documented_with_its_type(documented, function):
+    text = inspect.getdoc(documented)
+    for name in inspect.signature(function).parameters:
+        assert name == "self" or re.search(rf"^{name} : \S", text, re.MULTILINE), name
 
 
 def test_the_base_classes_are_abstract():
