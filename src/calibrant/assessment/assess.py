@@ -32,7 +32,7 @@ from calibrant.formatting import counted
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
-from calibrant.inference.null_simulation import CalibratedOutcomes
+from calibrant.inference.null_simulation import calibrated_outcomes
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinnedError, read_binned_error, read_binning
 from calibrant.measures.cumulative import (
@@ -556,7 +556,7 @@ class Assessor:
         known = problem.is_exact or not problem.is_weighted
         n_resamples = max(self.settings.n_resamples, least) if few and known else 0
         test = ExcursionTest(Statistic.RANGE, n_resamples, self.rng)
-        null = partial(CalibratedOutcomes.of, problem)
+        null = partial(calibrated_outcomes, problem)
         return test(self.differences, null, problem.n, "calibration")
 
     def _estimate(self, info: MeasureInfo, problem: Problem) -> Estimate:

@@ -23,7 +23,7 @@ from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
-from calibrant.inference.null_simulation import CalibratedOutcomes
+from calibrant.inference.null_simulation import calibrated_outcomes
 from calibrant.measures.binned import BinnedError, read_binned_error
 from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumulative_differences
 from calibrant.measures.smooth import SmoothError
@@ -337,7 +337,7 @@ class Tabulator:
         """Return the cumulative test, or None where there is no noise to compare with."""
         if not differences.sigma > 0:
             return None
-        null = partial(CalibratedOutcomes.of, problem)
+        null = partial(calibrated_outcomes, problem)
 
         def tested(n_resamples: int) -> TestResult:
             test = ExcursionTest(Statistic.RANGE, n_resamples, rng)
