@@ -38,7 +38,6 @@ __all__ = ["GroupRow", "GroupTable", "by_group"]
 Adjustment = Literal["holm", "benjamini_hochberg"]
 
 _ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
-# More would take longer than anybody waits.
 _MAX_GROUPS = 1000
 # With fewer, intervals are wide and the distribution is far from that of Brownian motion.
 _FEW_ROWS, _FEW_EVENTS = 100, 15

@@ -297,17 +297,7 @@ def _aligned(feature: Any, sample: Sample, sample_weight: Any) -> Feature:
 
 @dataclass(frozen=True, eq=False)
 class PartSums:
-    """Rows summed over the parts of a feature.
-
-    Attributes
-    ----------
-    code
-        The part of each row.
-    fraction, residual
-        Each row's fraction of the weight of its part, and its outcome minus its prediction.
-    weight, pred, true
-        The weight of each part, its mean prediction and its mean outcome.
-    """
+    """Part, fraction of its weight and residual of each row; weight and means of each part."""
 
     code: Index
     fraction: FloatArray
@@ -322,7 +312,7 @@ class PartSums:
         weight = np.bincount(code, w).astype(np.float64)
         fraction = w / weight[code]
         pred, true = (np.bincount(code, fraction * v).astype(np.float64) for v in (p, y))
-        pred, true = np.minimum(pred, 1.0), np.minimum(true, 1.0)  # but for rounding
+        pred, true = np.minimum(pred, 1.0), np.minimum(true, 1.0)  # rounding may exceed 1
         return cls(code, fraction, y - p, weight, pred, true)
 
     def limits(self, tail: float, clusters: Index | None = None) -> tuple[FloatArray, FloatArray]:
@@ -331,10 +321,10 @@ class PartSums:
         n, more = 1 / squares, float(ndtri(tail)) ** 2
         near = (self.true * n + more / 2) / (n + more)
         moved = self.fraction * (self.residual - (near - self.pred)[self.code])
-        seen = n * np.bincount(self.code, moved**2)
+        observed = n * np.bincount(self.code, moved**2)
         # Half of the added rows are events, at the mean prediction.
         variance = near * (1 - near)
-        unexplained = (n * seen + more * (0.5 - variance)) / (n + more)
+        unexplained = (n * observed + more * (0.5 - variance)) / (n + more)
         rows, tails = n * variance / unexplained, np.full(len(n), tail)
         if clusters is not None:
             number, effect = _design(self.code, clusters, moved)

@@ -330,7 +330,7 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
 
 
 def _is_confidence(y_prob: Any, multiclass: Any) -> bool:
-    """Tell whether predictions are the confidence in a predicted class."""
+    """Return whether predictions are the confidence in a predicted class."""
     if multiclass is not None or y_prob is None:
         return isinstance(multiclass, str) and multiclass == "confidence"
     shape = np.shape(y_prob)
@@ -357,7 +357,7 @@ def _narrow_bins(problem: Problem, window: Window) -> int:
 
 
 def _few_bins(table: BinTable) -> PointMasses | None:
-    """Return the means of a table's bins where those are few, else nothing."""
+    """Return the means of a table's bins where those are few, else None."""
     filled = table.n > 0
     if not are_few(table.n[filled]):
         return None

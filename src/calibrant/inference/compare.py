@@ -442,7 +442,7 @@ def _by_score(measure: str, losses: list[Losses], level: float, cluster: Any) ->
 
 
 def _are_equal(one: Problem, other: Problem) -> bool:
-    """Tell whether two models make the same predictions, with the same outcomes."""
+    """Return whether two models make the same predictions, with the same outcomes."""
     pairs = zip(one.rows.columns(), other.rows.columns(), strict=True)
     return all(np.array_equal(first, second) for first, second in pairs)
 

@@ -427,7 +427,7 @@ class View:
 
     @property
     def size(self) -> int:
-        """How many numbers there are in a resample, or in its image."""
+        """The number of numbers in a resample, or in its image."""
         return max(len(self.cells.weight), len(self.observed))
 
 
@@ -511,7 +511,7 @@ class Noise:
 
 
 def _is_far_from_calibrated(view: View, n: int, rng: Generator) -> bool:
-    """Tell whether few resamples suffice to reject perfect calibration."""
+    """Return whether few resamples suffice to reject perfect calibration."""
     images = view.of_noise(view.cells.calibrated_noise(n, rng))
     return view.value > _FAR * float(shifted_norms(view.image.norm, images, view.offset).max())
 
@@ -555,7 +555,7 @@ def _excess(view: View, images: FloatArray, spread: FloatArray, tail: float) -> 
 def _centre(view: View, images: FloatArray) -> float:
     """Return the x at which T is the median norm of x h / N(h) + e: 0 if noise alone makes as much.
 
-    What was seen is as likely too much as too little for a population of this error and shape.
+    The observed norm is as likely too large as too small for a population of this error and shape.
     """
     if view.observed_norm == 0:
         return 0.0
