@@ -13,7 +13,7 @@ from scipy.special import ndtr
 from calibrant import compare
 from calibrant.data.rows import Sample
 from calibrant.inference.intervals import Clusters, View
-from calibrant.inference.paired import difference, drawn_together
+from calibrant.inference.paired import difference, joint_noise
 from calibrant.measures.registry import measures
 
 REPETITIONS = 150
@@ -39,9 +39,9 @@ def share_of_calls(draw, measure, **options):
         else:
             clusters = Clusters.single_rows(ROWS, rng)
         views = [View.of(error, problem, error(problem), clusters) for problem in problems]
-        a, b = drawn_together(views, DRAWS, rng, clustered=bool(groups))
+        a, b = joint_noise(views, DRAWS, rng, clustered=bool(groups))
         found = difference(a, b, 0.95)
-        calls.append((found.p_more <= 0.025, found.p_less <= 0.025))
+        calls.append((found.p_greater <= 0.025, found.p_less <= 0.025))
     return np.mean(calls, axis=0)
 
 

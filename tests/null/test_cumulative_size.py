@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from calibrant.data.rows import Sample
-from calibrant.inference.null_simulation import TIE, CalibratedOutcomes, simulate
+from calibrant.inference.null_simulation import TIE, calibrated_outcomes, simulate
 from calibrant.measures.cumulative import Statistic, cumulative_differences
 from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
 from tests.tolerances import ROUNDING
@@ -37,7 +37,7 @@ def monte_carlo_rates(n, scores, weighted=False):
         y, p = calibrated(rng, n, scores)
         sample = Sample(y, p, rng.exponential(1, n) if weighted else None)
         walk = cumulative_differences(sample)
-        high, low = simulate(CalibratedOutcomes.of(sample), WALKS, rng)
+        high, low = simulate(calibrated_outcomes(sample), WALKS, rng)
         for statistic in Statistic:
             simulated = statistic.of(high, low) / walk.total
             p_value = rank_p_value(simulated, walk.excursion(statistic), TIE * walk.sigma)

@@ -78,7 +78,7 @@ def test_kernel_windows_are_mirrored_kernels(kernel, scale):
     score = (np.arange(200) + np.random.default_rng(1).random(200)) / 200
     images = [score + 2 * j for j in range(-3, 4)] + [2 * j - score for j in range(-3, 4)]
     direct = sum(shape((t[:, None] - image[None, :]) / scale) / scale for image in images)
-    found = KernelWindows.around(t, score, scale, kernel).shares.toarray()
+    found = KernelWindows.around(t, score, scale, kernel).weights.toarray()
     np.testing.assert_allclose(found, direct, atol=2e-4 / scale)
 
 

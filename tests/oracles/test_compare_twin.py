@@ -11,7 +11,7 @@ from scipy import stats
 from calibrant import compare
 from calibrant.data.rows import Sample
 from calibrant.inference.intervals import Clusters, View
-from calibrant.inference.paired import difference, drawn_together
+from calibrant.inference.paired import difference, joint_noise
 from calibrant.measures.registry import measures
 from calibrant.numerics.probability import benjamini_hochberg, holm
 from tests.twins import paired as twin
@@ -46,7 +46,7 @@ def fast(measure, options, ys, ps, groups):
     else:
         clusters = Clusters.read(groups, None, problems[0], rng)
     views = [View.of(error, problem, error(problem), clusters) for problem in problems]
-    return drawn_together(views, DRAWS, rng, clustered=groups is not None)
+    return joint_noise(views, DRAWS, rng, clustered=groups is not None)
 
 
 def slow(measure, image, ys, ps, groups):
@@ -67,7 +67,7 @@ def check(a, b, more, less, tolerance, p_tolerance):
     """Check both ends; a model that passes for calibrated is not worse than any other."""
     found = difference(a, b, LEVEL)
     for model, (least, p), low, p_found in (
-        (a, more, found.low, found.p_more),
+        (a, more, found.low, found.p_greater),
         (b, less, -found.high, found.p_less),
     ):
         # Where it is small, it is found by trying.

@@ -51,16 +51,16 @@ class TestRows:
         assert table.miscalibrated == (2,)
         assert table[2].p_adjusted == pytest.approx(3 * table[2].p_value)
 
-    def test_methods(self):
+    def test_adjustments(self):
         y, p, site = drawn()
         p_values = [row.p_value for row in by_group(y, p, site, **FEW)]
-        table = by_group(y, p, site, method="benjamini_hochberg", **FEW)
+        table = by_group(y, p, site, adjust="benjamini_hochberg", **FEW)
         assert [row.p_value for row in table] == p_values
         order = np.argsort(p_values)
         adjusted = np.array([row.p_adjusted for row in table])[order]
         assert adjusted[-1] == max(p_values)
         assert adjusted[0] <= 3 * min(p_values)
-        assert table.method == "benjamini_hochberg"
+        assert table.adjust == "benjamini_hochberg"
 
     def test_confidence(self):
         rng = np.random.default_rng(3)
@@ -283,7 +283,7 @@ class TestResult:
 
     def test_dictionary_is_flat_and_plain(self):
         plain = by_group([0.5, 1, 0], [0.5, 1.0, 0.2], ["a", "b", None], **FEW).to_dict()
-        assert plain["method"] == "holm"
+        assert plain["adjust"] == "holm"
         assert [row["group"] for row in plain["rows"]] == ["a", "b", None]
         assert plain["rows"][0]["p_value"] is None
         kinds = (int, float, str, bool, type(None))
@@ -303,7 +303,7 @@ class TestResult:
     @pytest.mark.parametrize(
         ("given", "reason"),
         [
-            ({"method": "bonferroni"}, "method must be one of 'holm', 'benjamini_hochberg'"),
+            ({"adjust": "bonferroni"}, "adjust must be one of 'holm', 'benjamini_hochberg'"),
             ({"level": 1.5}, "level must lie between 0 and 1"),
             ({"n_bins": 0}, "n_bins"),
             ({"n_resamples": 0}, "n_resamples"),

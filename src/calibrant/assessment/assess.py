@@ -1,4 +1,7 @@
-"""Class-wise rows of an assessment: each class against the rest, without intervals."""
+"""assess: everything about one set of predictions, at once.
+
+Many rows are pooled in a sketch first, so that the rest costs the same for any number of them.
+"""
 
 from __future__ import annotations
 
@@ -7,20 +10,27 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import Result, frame, write_atomically
 from calibrant._version import __version__
 from calibrant.assessment.verdict import Findings, Interval, Summary, Verdict, main_stretch
 from calibrant.curves.bands import Band
 from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import BinnedCurve, SmoothCurve, isotonic_curve
+from calibrant.curves.reliability import binned_curve, isotonic_curve, smooth_curve
 from calibrant.curves.reliability_view import ReliabilityView
 from calibrant.data import validation
-from calibrant.data.binning import Binning, UniformBins
-from calibrant.data.classes import ClassTable, check_is_one, read_table, reduce_table
+from calibrant.data.binning import Bins, UniformBins
+from calibrant.data.classes import (
+    ClassTable,
+    RowOptions,
+    check_is_one,
+    read_table,
+    reduce_table,
+)
 from calibrant.data.problem import Pooled, Problem
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
@@ -32,7 +42,7 @@ from calibrant.formatting import counted
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
-from calibrant.inference.null_simulation import CalibratedOutcomes
+from calibrant.inference.null_simulation import calibrated_outcomes
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinnedError, read_binned_error, read_binning
 from calibrant.measures.cumulative import (
@@ -46,13 +56,26 @@ from calibrant.measures.cumulative import (
 from calibrant.measures.point_masses import PointMasses, point_masses
 from calibrant.measures.registry import MeasureInfo, assessed
 from calibrant.measures.scores import BrierScore
-from calibrant.measures.smooth import SmoothError
+from calibrant.measures.smooth import SmoothError, curve_bandwidth
 
 if TYPE_CHECKING:
     import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["Assessment", "ClassRow", "assess"]
+
+_MAX_BINS = 10_000
+# From this many rows on they are pooled in a sketch, whose answers are as good, in one pass.
+_MANY_ROWS = 1 << 20
+# Cumulative sums over cells may differ from those over rows by this fraction of their noise. With
+# evenly spread scores they differ by half as much, for this many rows in a sketch's default cells.
+_BLUR = 0.02
+_ROWS_OF_DEFAULT_CELLS = 3 << 20
+# Up to this many distinct scores the test is simulated: exact, and quick enough, unless a level
+# near 1 needs more resamples than this before any P-value can be small enough.
+_MAX_SIMULATED_SCORES, _MAX_RESAMPLES = 2000, 10_000
+# Below these, intervals are wide and asymptotic distributions are far off.
+_FEW_ROWS, _FEW_EVENTS, _FEW_SCORES = 100, 15, 20
 
 
 @dataclass(frozen=True)
@@ -64,7 +87,7 @@ class ClassRow(Result):
     label
         The class.
     prevalence, mean_prediction
-        How often it occurs and how often it is predicted to.
+        Weighted means of its outcomes and predictions.
     smooth_ece, ece
         Calibration errors of its probability.
     """
@@ -76,86 +99,9 @@ class ClassRow(Result):
     ece: float
 
 
-def class_rows(
-    table: ClassTable, labels: Sequence[Any] | None, binned: BinnedError
-) -> Iterator[ClassRow]:
-    """Yield a row for every class, in the order of the columns."""
-    smooth, everything = SmoothError(), UniformBins.of(1)
-    names = range(table.n_classes) if labels is None else labels
-    for label, problem in zip(names, table.classwise().problems(), strict=True):
-        weight, pred, true = problem.totals(everything, "weight", "pred", "true")[:, 0].tolist()
-        yield ClassRow(label, true / weight, pred / weight, smooth(problem), binned(problem))
-
-
-# Notes on the data: what a reader should know before trusting any number.
-
-# Below these, intervals are wide and asymptotic distributions are far off.
-_FEW_ROWS = 100
-_FEW_EVENTS = 15
-_FEW_SCORES = 20
-
-
-class Certain(NamedTuple):
-    """How many predictions are 0 or 1, and how many of them are contradicted by the outcome."""
-
-    n: int
-    contradicted: int
-
-    @classmethod
-    def of(cls, problem: Problem) -> Certain:
-        """Count them; a sketch does not know: its outer cells hold nearly certain ones, too."""
-        n = contradicted = 0
-        if problem.is_exact:
-            for p, y, _ in problem.rows.blocks():
-                (ends,) = np.nonzero((p == 0) | (p == 1))
-                n += len(ends)
-                contradicted += int(np.count_nonzero(y[ends] != p[ends]))
-        return cls(n, contradicted)
-
-
-def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
-    """Yield what is unusual about the rows, or about them pooled in a sketch."""
-    pooled = problem.pooled
-    if problem.n < _FEW_ROWS:
-        yield f"There {'is' if problem.n == 1 else 'are'} only {counted(problem.n, 'row')}."
-    yield from _rarities(pooled)
-    if len(pooled.score) < _FEW_SCORES:
-        yield f"Scores take {counted(len(pooled.score), 'distinct value')}."
-    if certain.n:
-        yield (
-            f"{counted(certain.n, 'prediction')} of exactly 0 or 1, and "
-            f"{certain.contradicted or 'none'} of them contradicted by the outcome."
-        )
-    if not problem.is_exact:
-        yield "Made from a sketch: rows of nearly equal score were pooled."
-    if problem.is_soft:
-        yield "Labels are soft: their noise is known from residuals alone, and there is no test."
-    if problem.is_weighted:
-        worth = effective_rows(problem)
-        yield f"Rows are weighted: they weigh as much as {worth:.0f} of equal weight."
-
-
-def effective_rows(problem: Problem) -> float:
-    """Return how many rows of equal weight these are worth: W^2 / sum w^2."""
-    return problem.weight**2 / float(problem.pooled.weight_squared.sum())
-
-
-def _rarities(pooled: Pooled) -> Iterator[str]:
-    n = float(pooled.rows.sum())
-    ones = n * float(pooled.true.sum() / pooled.weight.sum())
-    for outcome, rows in ((1, ones), (0, n - ones)):
-        if rows <= 0:
-            yield f"Every outcome is {1 - outcome}."
-        elif rows < _FEW_EVENTS and n >= _FEW_ROWS:
-            yield f"Outcome {outcome} is rare: about {counted(round(rows), 'row')} have it."
-
-
-# Assessment: the whole picture of one set of predictions.
-
-
 @dataclass(frozen=True)
 class Settings(Result):
-    """How an assessment was made, so that it can be made again."""
+    """The options and the version that reproduce an assessment."""
 
     level: float
     n_resamples: int
@@ -167,14 +113,14 @@ class Settings(Result):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Assessment(Result):
-    """The whole picture of one set of predictions.
+    """Everything about the calibration of one set of predictions.
 
     Attributes
     ----------
     verdict
-        What may be said in plain words; `print` it.
+        The findings in plain words; `print` it.
     n
-        How many rows carry weight.
+        The number of rows that carry weight.
     weight
         Their total weight.
     prevalence, mean_prediction
@@ -182,8 +128,8 @@ class Assessment(Result):
     bias
         prevalence - mean_prediction, with an interval: negative where predictions are too high.
     slope
-        How fast outcomes rise with predictions, by least squares: below 1 where they are too
-        extreme; nan where there is only one score.
+        The slope of outcomes on predictions by least squares: below 1 where predictions are
+        over-confident; nan where there is only one score.
     estimates
         Calibration errors with their intervals.
     brier_score
@@ -199,7 +145,7 @@ class Assessment(Result):
     bins
         Counts and means bin by bin.
     masses
-        Single scores that many rows have: each, where there are but a few distinct scores; else
+        Single scores that many rows have: each, where there are only a few distinct scores; else
         those that hold a twentieth of the weight, at least 30 rows, and ten times as many as the
         scores next to them.
     classes
@@ -207,7 +153,7 @@ class Assessment(Result):
     notes
         What is unusual about the data.
     settings
-        How all this was made.
+        The options of the call.
     """
 
     verdict: Verdict
@@ -265,20 +211,20 @@ class Assessment(Result):
 
     @property
     def mean_names(self) -> tuple[str, str]:
-        """What `prevalence` and `mean_prediction` are called wherever they are printed."""
+        """The names of `prevalence` and `mean_prediction` wherever they are printed."""
         if self.is_confidence:
             return "accuracy", "mean confidence"
         return "prevalence", "mean prediction"
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row a measure."""
+        """Return a pandas table with one row per measure."""
         names = ("measure", "value", "bias_corrected", "low", "high", "level", "n", "error_bound")
         return frame({name: [getattr(one, name) for one in self.estimates] for name in names})
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw verdict, reliability diagram, cumulative plot and errors; return the Axes.
 
-        Without `ax` a new figure is made that pyplot does not know of: see :mod:`calibrant.plot`.
+        Without `ax` a new figure is made, not registered with pyplot: see :mod:`calibrant.plot`.
         """
         from calibrant.plot.panels import assessment  # layers: a result may ask to be shown
 
@@ -300,12 +246,12 @@ class Assessment(Result):
 
         Parameters
         ----------
-        path
-            Where to write it.
-        title
+        path : path, optional
+            The file to write.
+        title : str
             The heading of the page.
-        source
-            What it is about, for its head: a few words, or several by name, such as
+        source : str or dict of str
+            The data, for the head of the page: a few words, or several by name, such as
             ``{"File": "rain.csv", "Predictions": "p"}``.
 
         Returns
@@ -349,74 +295,97 @@ class Assessment(Result):
         return f"{observed} {self.prevalence:.4g}, {predicted} {self.mean_prediction:.4g}"
 
 
-# assess: everything about one set of predictions, at once.
+class AssessOptions(RowOptions, total=False):
+    """Options of :func:`assess`."""
 
-_MOST_BINS = 10_000
-# From here on rows are pooled in a sketch first, whose answers are as good, in one pass.
-_MANY_ROWS = 1 << 20
-# Cumulative sums over cells may differ from those over rows by this fraction of their noise. With
-# scores spread evenly they may by half as much, for so many rows in a sketch's usual cells.
-_BLUR = 0.02
-_ROWS_OF_DEFAULT_CELLS = 3 << 20
-# Up to this many distinct scores the test is simulated: exact, and quick enough, unless a level
-# near 1 asks for more resamples than this before any P-value can be small enough.
-_MAX_SIMULATED_SCORES, _MOST_RESAMPLES = 2000, 10_000
+    level: float
+    n_bins: int
+    n_resamples: int
+    rng: int | Generator
 
 
+@overload
+def assess(y_true: Sketch, **options: Unpack[AssessOptions]) -> Assessment: ...
+@overload
 def assess(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[AssessOptions]
+) -> Assessment: ...
+def assess(
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     level: float = 0.95,
     n_bins: int = 15,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> Assessment:
-    """Return the whole picture: errors with intervals, a test, curves, and a verdict in words.
+    """Return errors with intervals, a test, curves, and a verdict in words.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`, or a :class:`calibrant.Sketch`. (n, C) probabilities are
-        assessed by the confidence in the predicted class, with a row a class beside it.
-    level
-        Of all intervals and bands; miscalibration counts as detected where P <= 1 - level.
-    n_bins
-        For the binned error, its curve and the table of bins; at most 10 000.
-    n_resamples
-        The number of resamples for each interval, band and simulated P-value, at least 39; for the
-        last at least 1 / (1 - level) are drawn, or it could never be small enough.
-    rng
-        A seed or a generator; the same seed gives the same assessment.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`. Weights must not depend on the outcome given the score.
-    multiclass
-        "confidence" or a class label; an assessment is about one binary problem.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+
+        (n, C) probabilities are assessed by the confidence in the predicted class, with each class
+        against the rest beside it.
+    level : float
+        Confidence level.
+
+        That of all intervals and bands; miscalibration is detected where P <= 1 - level.
+    n_bins : int
+        Number of bins.
+
+        Those of the binned error, its curve and the table; at most 10 000.
+    n_resamples : int
+        Number of draws of the noise, at least 39.
+
+        A simulated P-value takes at least 1 / (1 - level) of them, or it could never be small
+        enough.
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     Assessment
-        Prints as the verdict and a table. Rows are taken to be independent; for clusters see
+        Prints as the verdict and a table. Rows are assumed to be independent; for others use
         `clusters` of :func:`calibrant.estimate`.
+
+    See Also
+    --------
+    estimate : One measure with its interval, with clusters.
+    by_group : Each of many groups.
+    compare : Several models on the same rows.
 
     Notes
     -----
     The verdict rests on one test, :func:`calibrant.cumulative_test` of the range: simulated where
     there are at most 2000 distinct scores, asymptotic otherwise and at levels above 0.9999. Where
-    it finds nothing the verdict says nothing of where or which way. `smallest_detectable` and
+    it does not reject, the verdict gives neither place nor direction. `smallest_detectable` and
     `n_needed` come from Brownian motion: with the drift of a constant error of m sigma_n, its range
     is about m + 1/m sigma_n; m + 1/m = c + 0.84, c being the critical value, is found in 81
     to 83% of samples. Where events are few, `smallest_detectable` is at least the error that makes,
-    with a chance of 0.8, more of them than calibrated predictions would.
+    with probability 0.8, more of them than calibrated predictions would.
 
     From a million rows on, they are pooled in a sketch first (two, for the logit scale), whose
     errors are within the `error_bound` of each estimate: about 1e-9, and for cumulative errors at
-    most 2% or, for ecce_r, 4% of 1/sqrt(n). Where so many rows share their scores that it would be
-    more, the rows are kept.
+    most 2% or, for ecce_r, 4% of 1/sqrt(n). Where it would be more, as so many rows have tied
+    scores, the rows are kept.
 
     Examples
     --------
@@ -431,12 +400,12 @@ def assess(
     level, n_bins = validation.as_level(level), validation.as_bins(n_bins)
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
-    if n_bins > _MOST_BINS:
+    if n_bins > _MAX_BINS:
         raise CalibrantError(
             "must be at most {maximum} for an assessment, which shows them all",
             argument="n_bins",
             value=n_bins,
-            maximum=_MOST_BINS,
+            maximum=_MAX_BINS,
         )
     check_is_one(multiclass)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
@@ -453,24 +422,25 @@ def assess(
     classes: tuple[ClassRow, ...] = ()
     if isinstance(table, ClassTable) and settings.problem == "confidence":
         classes = tuple(class_rows(table, labels, binned))
-    return Assessor(problem, settings, generator).assessment(classes)
+    return _Assessor(problem, settings, generator).assessment(classes)
 
 
 @dataclass(frozen=True, eq=False)
-class Assessor:
-    """One problem, and how it is to be assessed."""
+class _Assessor:
+    """One problem and the options of its assessment."""
 
     given: Problem
     settings: Settings
     rng: Generator
 
     def assessment(self, classes: tuple[ClassRow, ...]) -> Assessment:
-        """Return the whole picture."""
+        """Return the assessment."""
         problem, certain = self.problem, Certain.of(self.given)
         summary = Summary.of(problem, self.settings.level)
         estimates, test = tuple(self.estimates()), self.test()
         by_name = {one.measure: one for one in estimates}
-        binning = read_binning(self.settings.n_bins, "uniform", "left")
+        bins = read_binning(self.settings.n_bins, "uniform", "left").bins(problem)
+        table = table_of(problem, bins)
         findings = Findings(
             smooth=by_name["smooth_ece"],
             deviation=by_name["ecce_r"],
@@ -494,9 +464,9 @@ class Assessor:
             estimates=estimates,
             brier_score=BrierScore()(problem),
             test=test,
-            curves=tuple(self.curves(binning)),
+            curves=tuple(self.curves(by_name["smooth_ece"].value, bins, table)),
             cumulative=as_curve(self.differences).thinned(),
-            bins=table_of(problem, binning),
+            bins=table,
             masses=point_masses(problem),
             classes=classes,
             notes=(*data_notes(problem, certain), *self._left_out()),
@@ -505,7 +475,7 @@ class Assessor:
 
     @cached_property
     def problem(self) -> Problem:
-        """The rows, or so many of them pooled in a sketch."""
+        """The rows, pooled in a sketch where they are many."""
         if not self.given.is_exact or self.given.n < _MANY_ROWS:
             return self.given
         rows = self.given.rows
@@ -535,13 +505,13 @@ class Assessor:
                 needed = "rows" if info.sketch is None else f"a sketch on the {info.sketch} scale"
                 yield f"No {info.name}: it needs {needed}."
 
-    def curves(self, binning: Binning) -> Iterator[Curve]:
+    def curves(self, smooth_ece: float, bins: Bins, table: BinTable) -> Iterator[Curve]:
         """Yield the reliability curves."""
         settings, problem = self.settings, self.problem
-        # Bands that hold for the whole curve: that is how a diagram is looked at.
+        # A diagram is looked at as a whole: bands are simultaneous.
         band = Band("confidence", settings.level, True, settings.n_resamples, self.rng)
-        yield SmoothCurve()(problem, band)
-        yield BinnedCurve(binning)(problem, band)
+        yield smooth_curve(problem, band, curve_bandwidth(problem, smooth_ece))
+        yield binned_curve(problem, band, bins, table)
         if problem.is_exact:
             yield isotonic_curve(problem, band).thinned()
 
@@ -549,14 +519,14 @@ class Assessor:
         """Return the cumulative test, or None where there is no noise to compare with."""
         if not self.differences.sigma > 0:
             return None
-        least = math.ceil(1 / (1 - self.settings.level))
+        needed = math.ceil(1 / (1 - self.settings.level))
         problem = self.problem
-        few = len(self.differences.score) <= _MAX_SIMULATED_SCORES and least <= _MOST_RESAMPLES
-        # A sketch does not know which weights belong to which score.
+        few = len(self.differences.score) <= _MAX_SIMULATED_SCORES and needed <= _MAX_RESAMPLES
+        # A sketch does not keep the weights of single rows.
         known = problem.is_exact or not problem.is_weighted
-        n_resamples = max(self.settings.n_resamples, least) if few and known else 0
+        n_resamples = max(self.settings.n_resamples, needed) if few and known else 0
         test = ExcursionTest(Statistic.RANGE, n_resamples, self.rng)
-        null = partial(CalibratedOutcomes.of, problem)
+        null = partial(calibrated_outcomes, problem)
         return test(self.differences, null, problem.n, "calibration")
 
     def _estimate(self, info: MeasureInfo, problem: Problem) -> Estimate:
@@ -576,8 +546,74 @@ def _pooled_for(info: MeasureInfo, rows: Sample) -> Problem:
 
 
 def _kind(table: Problem | ClassTable, multiclass: Any) -> str:
-    """Say which binary problem is assessed."""
+    """Return the name of the binary problem that is assessed."""
     if isinstance(table, ClassTable):
         whole = multiclass is None or multiclass == "confidence"
         return "confidence" if whole else f"class {multiclass!r}"
     return "binary"
+
+
+def class_rows(
+    table: ClassTable, labels: Sequence[Any] | None, binned: BinnedError
+) -> Iterator[ClassRow]:
+    """Yield a row for every class, in the order of the columns."""
+    smooth, everything = SmoothError(), UniformBins.of(1)
+    names = range(table.n_classes) if labels is None else labels
+    for label, problem in zip(names, table.classwise().problems(), strict=True):
+        weight, pred, true = problem.totals(everything, "weight", "pred", "true")[:, 0].tolist()
+        yield ClassRow(label, true / weight, pred / weight, smooth(problem), binned(problem))
+
+
+class Certain(NamedTuple):
+    """The number of predictions of 0 or 1, and of those contradicted by the outcome."""
+
+    n: int
+    contradicted: int
+
+    @classmethod
+    def of(cls, problem: Problem) -> Certain:
+        """Count them; none in a sketch, whose outer cells hold other scores too."""
+        n = contradicted = 0
+        if problem.is_exact:
+            for p, y, _ in problem.rows.blocks():
+                (ends,) = np.nonzero((p == 0) | (p == 1))
+                n += len(ends)
+                contradicted += int(np.count_nonzero(y[ends] != p[ends]))
+        return cls(n, contradicted)
+
+
+def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
+    """Yield what is unusual about the data."""
+    pooled = problem.pooled
+    if problem.n < _FEW_ROWS:
+        yield f"There {'is' if problem.n == 1 else 'are'} only {counted(problem.n, 'row')}."
+    yield from _rarities(pooled)
+    if len(pooled.score) < _FEW_SCORES:
+        yield f"Scores take {counted(len(pooled.score), 'distinct value')}."
+    if certain.n:
+        yield (
+            f"{counted(certain.n, 'prediction')} of exactly 0 or 1, and "
+            f"{certain.contradicted or 'none'} of them contradicted by the outcome."
+        )
+    if not problem.is_exact:
+        yield "Made from a sketch: rows of nearly equal score were pooled."
+    if problem.is_soft:
+        yield "Labels are soft: their noise is known from residuals alone, and there is no test."
+    if problem.is_weighted:
+        rows = effective_rows(problem)
+        yield f"Rows are weighted: they weigh as much as {rows:.0f} of equal weight."
+
+
+def effective_rows(problem: Problem) -> float:
+    """Return the effective number of rows, W^2 / sum w^2."""
+    return problem.weight**2 / float(problem.pooled.weight_squared.sum())
+
+
+def _rarities(pooled: Pooled) -> Iterator[str]:
+    n = float(pooled.rows.sum())
+    ones = n * float(pooled.true.sum() / pooled.weight.sum())
+    for outcome, rows in ((1, ones), (0, n - ones)):
+        if rows <= 0:
+            yield f"Every outcome is {1 - outcome}."
+        elif rows < _FEW_EVENTS and n >= _FEW_ROWS:
+            yield f"Outcome {outcome} is rare: about {counted(round(rows), 'row')} have it."

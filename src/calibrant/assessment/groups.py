@@ -1,4 +1,4 @@
-"""What a table of groups says."""
+"""by_group: the calibration of each group, with P-values adjusted for their number."""
 
 from __future__ import annotations
 
@@ -6,14 +6,15 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import Result, frame
 from calibrant.assessment.assess import Certain, effective_rows
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.labels import read_labels
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
@@ -23,7 +24,7 @@ from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
-from calibrant.inference.null_simulation import CalibratedOutcomes
+from calibrant.inference.null_simulation import calibrated_outcomes
 from calibrant.measures.binned import BinnedError, read_binned_error
 from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumulative_differences
 from calibrant.measures.smooth import SmoothError
@@ -33,6 +34,15 @@ if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["GroupRow", "GroupTable", "by_group"]
+
+Adjustment = Literal["holm", "benjamini_hochberg"]
+
+_ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
+_MAX_GROUPS = 1000
+# With fewer, intervals are wide and the distribution is far from that of Brownian motion.
+_FEW_ROWS, _FEW_EVENTS = 100, 15
+# Resamples for the tests of small groups: fewer where there are very many increments in all.
+_MAX_RESAMPLES, _MIN_RESAMPLES, _MAX_INCREMENTS = 9999, 999, 30_000_000
 
 
 @dataclass(frozen=True)
@@ -44,7 +54,7 @@ class GroupRow(Result):
     group
         Its label; None for rows without one.
     n
-        How many of its rows carry weight.
+        The number of its rows that carry weight.
     prevalence, mean_prediction
         Weighted means of outcomes and predictions.
     smooth_ece
@@ -55,14 +65,14 @@ class GroupRow(Result):
         The cumulative difference of outcomes and predictions farthest from 0: positive where
         outcomes are more frequent than predicted, over all scores up to there.
     test
-        The cumulative test of perfect calibration, by the range; None where there is
-        none (see `note`).
+        The cumulative test of perfect calibration, by the range; None where there is none (see
+        `note`).
     p_adjusted
         Its P-value adjusted for the number of groups tested; nan where there is no test.
     small
-        Whether there are too few rows or events to say much: see :func:`calibrant.by_group`.
+        Whether it has few rows or events: see :func:`calibrant.by_group`.
     note
-        What else is to be known, in a few words; mostly nothing.
+        Why there is no test, or that a prediction of 0 or 1 was wrong; mostly empty.
     """
 
     group: Any
@@ -88,7 +98,7 @@ class GroupRow(Result):
         return float("nan") if self.test is None else self.test.statistic
 
     def to_dict(self) -> dict[str, Any]:
-        """Return one plain value a column, nan as None."""
+        """Return one plain value per column, nan as None."""
         error = self.smooth_ece
         values = {
             "group": self.group,
@@ -111,7 +121,7 @@ class GroupRow(Result):
 
 @dataclass(frozen=True, repr=False)
 class GroupTable(Result):
-    """The calibration of each group, one row a group.
+    """The calibration of each group, one row per group.
 
     Attributes
     ----------
@@ -119,15 +129,15 @@ class GroupTable(Result):
         The groups in the order of their labels, rows without a label last; those of a dictionary
         of sketches in its order.
     level
-        Of the intervals; a group counts as miscalibrated where its adjusted P-value is at most
-        1 - level.
-    method
-        How P-values were adjusted: "holm" or "benjamini_hochberg".
+        Confidence level of the intervals; a group is miscalibrated where its adjusted P-value is at
+        most 1 - level.
+    adjust
+        The adjustment of P-values: "holm" or "benjamini_hochberg".
     """
 
     rows: tuple[GroupRow, ...]
     level: float
-    method: str
+    adjust: str
 
     def __iter__(self) -> Iterator[GroupRow]:
         return iter(self.rows)
@@ -150,11 +160,11 @@ class GroupTable(Result):
         return tuple(row.group for row in self.rows if row.p_adjusted <= 1 - self.level)
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row a group."""
+        """Return a pandas table with one row per group."""
         rows = [row.to_dict() for row in self.rows]
         columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
         if None in columns["group"]:
-            # Or pandas would make 1 and None 1.0 and nan.
+            # pandas would make 1.0 and nan of 1 and None.
             columns["group"] = np.array(columns["group"], dtype=object)
         return frame(columns)
 
@@ -166,52 +176,51 @@ class GroupTable(Result):
         heading += f" {level:>15} {'ece':>7} {'deviation':>9} {'p':>8} {'p_adj':>8}"
         lines = [f"{'group':{width}} {heading}"]
         lines += [
-            f"{name:{width}} {_numbers(row)}{_remarks(row, self.level)}"
-            for name, row in zip(names, self.rows, strict=True)
+            f"{name:{width}} {self._cells(row)}" for name, row in zip(names, self.rows, strict=True)
         ]
-        found = f"* p_adj <= {1 - self.level:.2g} ({self.method})"
+        found = f"* p_adj <= {1 - self.level:.2g} ({self.adjust})"
         return "\n".join([*lines, f"{found}; small: too few rows or events to say much"])
 
-
-def _numbers(row: GroupRow) -> str:
-    error = row.smooth_ece
-    means = f"{row.n:9} {row.prevalence:10.4f} {row.mean_prediction:9.4f} {error.value:10.4f}"
-    errors = f"{error.low:7.4f} {error.high:7.4f} {row.ece:7.4f} {row.deviation:+9.4f}"
-    chances = (
-        "       -        -" if row.test is None else f"{row.p_value:8.2g} {row.p_adjusted:8.2g}"
-    )
-    return f"{means} {errors} {chances}"
-
-
-def _remarks(row: GroupRow, level: float) -> str:
-    found = " *" if row.p_adjusted <= 1 - level else ""
-    remarks = "; ".join(["small"] * row.small + [row.note] * bool(row.note))
-    return found + (f" {remarks}" if remarks else "")
+    def _cells(self, row: GroupRow) -> str:
+        """Return the numbers and the remarks of a printed row."""
+        error, p_values = row.smooth_ece, f"{'-':>8} {'-':>8}"
+        if row.test is not None:
+            p_values = f"{row.p_value:8.2g} {row.p_adjusted:8.2g}"
+        remarks = "; ".join(["small"] * row.small + [row.note] * bool(row.note))
+        return (
+            f"{row.n:9} {row.prevalence:10.4f} {row.mean_prediction:9.4f} {error.value:10.4f} "
+            f"{error.low:7.4f} {error.high:7.4f} {row.ece:7.4f} {row.deviation:+9.4f} {p_values}"
+            f"{' *' * (row.p_adjusted <= 1 - self.level)}{f' {remarks}' * bool(remarks)}"
+        )
 
 
-# by_group: is each group calibrated, with multiplicity under control.
+class GroupOptions(RowOptions, total=False):
+    """Options of :func:`by_group`."""
 
-_ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
-# More would take longer than anybody waits, and be read by nobody.
-_MOST_GROUPS = 1000
-# With fewer, intervals are wide and the law of Brownian motion is far off.
-_FEW_ROWS = 100
-_FEW_EVENTS = 15
-# Resamples for the tests of small groups: fewer where there are very many increments in all.
-_MOST_RESAMPLES, _FEWEST_RESAMPLES, _INCREMENTS_IN_ALL = 9999, 999, 30_000_000
+    adjust: Adjustment
+    level: float
+    n_bins: int
+    n_resamples: int
+    rng: int | Generator
 
 
+@overload
+def by_group(y_true: Mapping[Any, Sketch], **options: Unpack[GroupOptions]) -> GroupTable: ...
+@overload
 def by_group(
-    y_true: Any,
-    y_prob: Any = None,
-    groups: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, groups: ArrayLike, **options: Unpack[GroupOptions]
+) -> GroupTable: ...
+def by_group(
+    y_true: ArrayLike | Mapping[Any, Sketch],
+    y_prob: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
     *,
-    method: Literal["holm", "benjamini_hochberg"] = "holm",
+    adjust: Adjustment = "holm",
     level: float = 0.95,
     n_bins: int = 15,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -220,49 +229,64 @@ def by_group(
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`; or, instead of both, a dictionary of sketches, one a group, as
-        :func:`calibrant.sketch` makes with ``by``.
-    groups
-        A label a row: numbers, text, dates. Rows without a label (None, nan, null) make a group of
-        their own, None. At most 1000 different ones.
-    method
-        "holm": the chance that any calibrated group is called miscalibrated is at most 1 - level.
-        "benjamini_hochberg": at most that share of the groups so called are calibrated, on average.
-    level
-        Of the intervals; a group counts as miscalibrated where its adjusted P-value is at most
-        1 - level.
-    n_bins
-        For the binned error.
-    n_resamples
-        The number of resamples for each interval, at least 39.
-    rng
-        A seed or a generator; the same seed gives the same table.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`. Weights must not depend on the outcome given the score.
-    multiclass
-        "confidence" or a class label; the table is about one binary problem.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+
+        A dictionary of sketches, one per group, such as :func:`calibrant.sketch` makes with ``by``,
+        replaces all three arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    groups : array_like, optional
+        One label per row: numbers, text or dates, at most 1000 different ones. Missing labels
+        (None, nan, null) are a group of their own, None.
+    adjust : {"holm", "benjamini_hochberg"}
+        "holm": the probability that any calibrated group is called miscalibrated is at most
+        1 - level. "benjamini_hochberg": so is the expected proportion of calibrated groups among
+        those called miscalibrated.
+    level : float
+        Confidence level.
+
+        A group is called miscalibrated where its adjusted P-value is at most 1 - level.
+    n_bins : int
+        Number of bins.
+
+        Those of the binned error.
+    n_resamples : int
+        Number of draws of the noise, at least 39.
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     GroupTable
-        One row a group, none left out: in the order of labels, or of the dictionary.
+        One row per group, in the order of labels, or of the dictionary.
+
+    See Also
+    --------
+    subpopulation_test : A group against its population, not its own predictions.
+    bias_along : Mean outcome minus mean prediction along a feature.
 
     Notes
     -----
     A group is `small` if it has fewer than 100 rows, or predicts fewer than 15 of either outcome
-    (with weights, of as many rows as they are worth: W^2 / sum w^2). Its interval is wide, and says
-    so; its P-value is simulated up to 9999 times (see :func:`calibrant.cumulative_test`, "range"),
-    unless all that is left of it is a weighted sketch, and anew, more often, where no simulated
-    excursion is as large and among so many groups a smaller P-value is needed. P-values of other
-    groups are asymptotic: conservative for few distinct scores.
+    (with weights, of their effective number W^2 / sum w^2). Its P-value is simulated with up to
+    9999 resamples (see :func:`calibrant.cumulative_test`, "range"), unless it is a weighted
+    sketch, and again with more, where no simulated excursion is as large and so many groups need a
+    smaller P-value. P-values of other groups are asymptotic: conservative for few distinct scores.
 
     There is no test of soft labels, whose noise is unknown, nor of predictions that are all 0 or 1;
     `p_adjusted` is nan then, and the other groups are adjusted for their own number. Intervals are
     those of :func:`calibrant.estimate`, not adjusted.
-
-    A group by itself is compared with its own predictions; for a group against the others see
-    :func:`calibrant.subpopulation_test`.
 
     Examples
     --------
@@ -276,29 +300,29 @@ def by_group(
     >>> [row.n for row in table]
     [1026, 970, 1004]
     """
-    validation.check_choice(method, "method", _ADJUSTMENTS)
+    validation.check_choice(adjust, "adjust", _ADJUSTMENTS)
     level = validation.as_level(level)
     n_resamples = validation.as_resamples(n_resamples)
     binned = read_binned_error(n_bins=n_bins)
     if isinstance(y_true, Mapping | Sketch):
-        parts = _read_sketches(y_true, y_prob, groups, sample_weight, multiclass, labels, pos_label)
+        given = (y_prob, groups, sample_weight, multiclass, labels, pos_label)
+        problems = list(_read_sketches(y_true, given))
     else:
         whole = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-        parts = _split(whole, groups, sample_weight)
-    problems = list(parts)
+        problems = list(_split(whole, groups, sample_weight))
     needed = math.ceil(len(problems) / (1 - level))
-    table = Tabulator(level, binned, n_resamples, rng, needed)
-    rows = [table.row(group, problem) for group, problem in problems]
-    adjusted = _ADJUSTMENTS[method]([row.p_value for row in rows]).tolist()
+    assessor = _Assessor(level, binned, n_resamples, rng, needed)
+    rows = [assessor.row(group, problem) for group, problem in problems]
+    adjusted = _ADJUSTMENTS[adjust]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
-    return GroupTable(tuple(rows), level, method)
+    return GroupTable(tuple(rows), level, adjust)
 
 
 @dataclass(frozen=True, eq=False)
-class Tabulator:
-    """How the row of a group is made.
+class _Assessor:
+    """The options of all groups.
 
-    `n_needed` resamples make a P-value that is small enough whatever the other groups'.
+    With `n_needed` resamples a P-value can be significant whatever those of the other groups.
     """
 
     level: float
@@ -313,7 +337,7 @@ class Tabulator:
         total = float(pooled.weight.sum())
         mean = float(pooled.weight @ pooled.score) / total
         small = _is_small(problem, mean)
-        # A seed starts anew for each group: each row is what `estimate` gives.
+        # A seed starts anew for each group, so that each is what `estimate` gives.
         rng = read_generator(self.rng)
         question = Question(self.level, self.n_resamples, rng)
         deviation = differences.deviation
@@ -337,21 +361,20 @@ class Tabulator:
         """Return the cumulative test, or None where there is no noise to compare with."""
         if not differences.sigma > 0:
             return None
-        null = partial(CalibratedOutcomes.of, problem)
+        null = partial(calibrated_outcomes, problem)
 
         def tested(n_resamples: int) -> TestResult:
             test = ExcursionTest(Statistic.RANGE, n_resamples, rng)
             return test(differences, null, problem.n, "calibration")
 
-        # A sketch does not know which weights belong to which score.
+        # A sketch does not keep the weights of single rows.
         if not small or (problem.is_weighted and not problem.is_exact):
             return tested(0)
-        affordable = max(_INCREMENTS_IN_ALL // len(differences.score), _FEWEST_RESAMPLES)
-        few, more = (min(affordable, most) for most in (_MOST_RESAMPLES, self.n_needed))
+        affordable = max(_MAX_INCREMENTS // len(differences.score), _MIN_RESAMPLES)
+        few, more = (min(affordable, n) for n in (_MAX_RESAMPLES, self.n_needed))
         found = tested(few)
-        # All anew: both P-values are valid, and P is small only where both are.
-        is_least = found.p_value <= 1 / (1 + few)
-        return tested(more) if is_least and more > few else found
+        # Both P-values are valid, and P is small only where both are.
+        return tested(more) if found.is_least and more > few else found
 
 
 def _is_small(problem: Problem, mean_prediction: float) -> bool:
@@ -378,13 +401,13 @@ def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[An
     if groups is None:
         raise CalibrantError("is missing", argument="groups", hint="give one label per row")
     names, code = read_labels(groups, "groups", sample_weight, whole.n)
-    if len(names) > _MOST_GROUPS:
+    if len(names) > _MAX_GROUPS:
         raise CalibrantError(
             "must hold at most {maximum} labels",
             argument="groups",
             value=len(names),
             hint="join rare ones, or give a part of them at a time",
-            maximum=_MOST_GROUPS,
+            maximum=_MAX_GROUPS,
         )
     order = np.argsort(code, kind="stable")
     ends = np.searchsorted(code[order], np.arange(1, len(names)))
@@ -392,8 +415,8 @@ def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[An
         yield group, whole.rows.take(rows)
 
 
-def _read_sketches(sketches: Any, *given: Any) -> Iterator[tuple[Any, Problem]]:
-    """Yield the problem of each sketch."""
+def _read_sketches(sketches: Any, given: tuple[Any, ...]) -> Iterator[tuple[Any, Problem]]:
+    """Yield the problem of each sketch; all other input must be absent."""
     if isinstance(sketches, Sketch):
         raise SketchError(
             "a sketch does not know which rows belong to which group",

@@ -1,4 +1,9 @@
-"""Numbers that come with a range, a place or parts."""
+"""The verdict of an assessment, in words.
+
+Everything depends on one test, made once. Only where it detects miscalibration does the verdict say
+where and in which direction, so that calibrated predictions are flagged in any way no more often
+than the test errs: in 5% of cases, at a level of 95%.
+"""
 
 from __future__ import annotations
 
@@ -18,10 +23,19 @@ from calibrant.numerics.probability import brownian_range
 
 __all__ = ["Verdict"]
 
+# The power of `smallest_detectable` and `n_needed`, and its normal quantile.
+_POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143
+# With fewer expected events cumulative sums are far from Brownian motion, and events are counted;
+# with more of them the count requires no more than Brownian motion does.
+_FEW_EVENTS = 100
+# With fewer than 100 expected events, this many are rarer than any level requires.
+_MAX_EVENTS = 1000
+_MAX_ROWS = 1e12
+
 
 @dataclass(frozen=True, repr=False)
 class Interval(Result):
-    """A number and how far off it may be."""
+    """A number with its confidence interval."""
 
     value: float
     low: float
@@ -29,7 +43,7 @@ class Interval(Result):
     level: float
 
     def excludes(self, other: float) -> bool:
-        """Tell whether a number lies outside; an unknown interval excludes nothing."""
+        """Return whether a number lies outside; an unknown interval excludes nothing."""
         return other < self.low or other > self.high
 
     def __repr__(self) -> str:
@@ -40,14 +54,14 @@ class Interval(Result):
 
 @dataclass(frozen=True)
 class Stretch(Result):
-    """A stretch of scores and the mean deviation over it.
+    """An interval of scores and the mean deviation over it.
 
     Attributes
     ----------
     low, high
-        The least and the greatest score in it.
+        The lowest and the highest score in it.
     share
-        Its share of the weight.
+        Its fraction of the weight.
     gap
         The mean of y - p over it.
     """
@@ -58,24 +72,12 @@ class Stretch(Result):
     gap: float
 
 
-# What the words of an assessment rest on: means, the line through residuals, cumulative sums.
-#
-# All of it comes from rows pooled by score, which rows and sketches both know.
-
-
 @dataclass(frozen=True, eq=False)
 class Summary:
-    """First and second moments of scores and residuals.
+    """Means of outcomes and predictions, their difference, and the slope of outcomes on scores.
 
-    Attributes
-    ----------
-    prevalence, mean_prediction
-        Weighted means of outcomes and predictions.
-    bias
-        prevalence - mean_prediction: negative where predictions are too high on average.
-    slope
-        How fast outcomes rise with predictions, 1 + the slope of residuals on scores by least
-        squares: below 1 where predictions are too extreme. nan where there is one score only.
+    All from rows pooled by score, which rows and sketches both have. The slope is 1 + that of
+    residuals on scores by least squares; nan where there is one score only.
     """
 
     prevalence: float
@@ -90,7 +92,7 @@ class Summary:
 
         z, pooled = float(ndtri((1 + level) / 2)), problem.pooled
         if problem.is_soft:
-            z *= _soft_share(problem)
+            z *= _soft_noise_ratio(problem)
         total = float(pooled.weight.sum())
         mean = float(pooled.weight @ pooled.score) / total
         bias = float(pooled.residual.sum()) / total
@@ -111,10 +113,9 @@ class Summary:
 def residual_noise(pooled: Pooled, factor: FloatArray) -> float:
     """Return the standard deviation of the sum of f w (y - p), f being a factor at each score.
 
-    It is the root of the sum of (f w (y - p))^2, as if outcomes were 0 or 1. Exact for rows that
-    count once; where weights differ at one score, they are taken to be as they are on average for
-    both outcomes. Where few outcomes of one kind were seen residuals may say too little: it is
-    never less than under perfect calibration.
+    It is the root of the sum of (f w (y - p))^2, as if outcomes were 0 or 1: exact for rows of
+    weight 1; otherwise both outcomes at a score are given its mean weight. As residuals say little
+    where one outcome is rare, it is never less than under perfect calibration.
     """
     p, true = pooled.score, pooled.true
     mean_weight = pooled.weight_squared / pooled.weight
@@ -124,21 +125,20 @@ def residual_noise(pooled: Pooled, factor: FloatArray) -> float:
     return float(np.sqrt(max(seen @ squares, calibrated @ squares)))
 
 
-def _soft_share(problem: Problem) -> float:
-    """Return how much noise soft outcomes have, as a share of what outcomes of 0 and 1 would have.
-
-    Where in the scores they have it is taken to be the same.
-    """
+def _soft_noise_ratio(problem: Problem) -> float:
+    """Return the noise of soft outcomes over that of 0/1 outcomes, assumed equal at all scores."""
     pooled = problem.pooled
     mean_weight = float(pooled.weight_squared.sum()) / problem.weight
-    most = residual_noise(pooled, np.ones_like(pooled.score))
-    return min(math.sqrt(problem.squared_error() * mean_weight) / most, 1.0) if most > 0 else 1.0
+    binary = residual_noise(pooled, np.ones_like(pooled.score))
+    if binary == 0:
+        return 1.0
+    return min(math.sqrt(problem.squared_error() * mean_weight) / binary, 1.0)
 
 
 def main_stretch(differences: CumulativeDifferences) -> Stretch:
     """Return the scores between the lowest and the highest cumulative difference.
 
-    That is the stretch over which outcomes deviate most in total: its deviation is ECCE-R.
+    Over these outcomes deviate most in total: by ECCE-R.
     """
     deviation, fraction = differences.deviation, differences.fraction
     lowest, highest = int(deviation.argmin()), int(deviation.argmax())
@@ -159,45 +159,28 @@ def _around(value: float, reach: float, level: float) -> Interval:
     return Interval(value, value - reach, value + reach, level)
 
 
-# The verdict: what may be said of a set of predictions, and no more.
-#
-# Everything hangs on one test, made once. Only where it finds miscalibration does the verdict go on
-# to say where and in which direction, so that calibrated predictions are spoken ill of in any way no
-# more often than the test errs: in 5% of cases, at a level of 95%.
-
-# What `smallest_detectable` and `n_needed` speak of is found with a chance of 0.8.
-_POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143
-# With fewer expected events cumulative sums are no Brownian motion, and events are counted; with
-# more of them the count asks for no more than Brownian motion does.
-_FEW_EVENTS = 100
-# With fewer than 100 expected events, so many are rarer than any level demands.
-_MOST_EVENTS = 1000
-# More rows than anyone will ever have are as good as none that would do.
-_MOST_ROWS = 1e12
-
-
 @dataclass(frozen=True, repr=False)
 class Verdict(Result):
-    """What may be said in plain words.
+    """The findings of an assessment in plain words.
 
     Attributes
     ----------
     detected
-        Whether miscalibration was detected: by the cumulative test, or, for soft labels, whose
-        noise the test does not know, and predictions of 0 and 1 alone, which have none, by the
-        interval of ecce_r; or because a prediction of 0 came true or one of 1 did not.
+        Whether miscalibration was detected: by the cumulative test; by the interval of ecce_r for
+        soft labels and for predictions of 0 and 1 alone, which have no test; or because a
+        prediction of 0 came true or one of 1 did not.
     direction
         "over-confident", "under-confident", "too high", "too low", "mixed", or "none detected".
         Binary predictions are over-confident where outcomes rise more slowly than predictions;
         confidences are where they are too high on average.
     stretch
-        The scores over which outcomes deviate most in total.
+        The interval of scores over which outcomes deviate most in total.
     smallest_detectable
-        The constant error that the test would find in 4 of 5 samples such as this; nan where the
-        noise is not known.
+        The constant error that the test detects with power 0.8 in samples such as this; nan where
+        there is no test.
     n_needed
-        How many such rows would make a deviation of the size seen, less what noise adds to it,
-        be found in 4 of 5 samples; None where next to nothing is left of it, or no noise is known.
+        The number of such rows with which a deviation as large as the bias-corrected one is
+        detected with power 0.8; None where that is 0 or more than 10^12, or there is no test.
     text
         All of it in a few sentences.
     """
@@ -218,7 +201,7 @@ class Verdict(Result):
 
 @dataclass(frozen=True)
 class Findings:
-    """All that a verdict is made from; `rows` is what weighted rows are worth, W^2 / sum w^2."""
+    """All that a verdict is made from; `rows` is the effective number of rows, W^2 / sum w^2."""
 
     smooth: Estimate
     deviation: Estimate
@@ -233,14 +216,14 @@ class Findings:
 
     def verdict(self) -> Verdict:
         """Return the verdict."""
-        direction = self._direction if self._is_seen else "none detected"
-        parts = [self._whether(), self._how_much()]
-        if self._is_seen:
-            parts += [self._where(), *self._which_way(direction)]
+        direction = self._direction if self._is_significant else "none detected"
+        parts = [self._detection_text(), self._size_text()]
+        if self._is_significant:
+            parts += [self._place_text(), self._direction_text(direction)]
         else:
-            parts += self._what_could_be()
+            parts += self._power_text()
         return Verdict(
-            detected=self._detected,
+            detected=self.is_refuted or self._is_significant,
             direction=direction,
             stretch=self.stretch,
             smallest_detectable=self.smallest_detectable,
@@ -250,36 +233,36 @@ class Findings:
 
     @property
     def smallest_detectable(self) -> float:
-        """The constant error that is found with the power above."""
+        """The constant error that is detected with power 0.8."""
         if self.test is None:
             return math.nan
-        return max(self._reach * self.test.sigma, self._least_by_count(self.test.sigma))
+        return max(self._drift * self.test.sigma, self._detectable_by_count(self.test.sigma))
 
     @property
     def n_needed(self) -> int | None:
-        """How many rows it takes to find a deviation of the size seen."""
+        """The number of rows with which the observed deviation is detected with power 0.8."""
         size = self.deviation.bias_corrected
         if self.test is None or size <= 0:
             return None
-        ratio = self._reach * self.test.sigma / size
+        ratio = self._drift * self.test.sigma / size
         needed = self.n * ratio * ratio
-        return math.ceil(needed) if needed < _MOST_ROWS else None
+        return math.ceil(needed) if needed < _MAX_ROWS else None
 
     @cached_property
-    def _reach(self) -> float:
-        """How many sigma the drift must be to be found so often.
+    def _drift(self) -> float:
+        """The drift, in sigma, that is detected with power 0.8.
 
         Brownian motion that drifts m sigma has a range of about m + 1/m.
         """
-        far = float(brownian_range.ppf(self.level)) + _POWER_QUANTILE
-        return (far + math.sqrt(max(far * far - 4, 0.0))) / 2
+        expected = float(brownian_range.ppf(self.level)) + _POWER_QUANTILE
+        return (expected + math.sqrt(max(expected * expected - 4, 0.0))) / 2
 
-    def _least_by_count(self, sigma: float) -> float:
+    def _detectable_by_count(self, sigma: float) -> float:
         """Return the constant error that makes enough of few events; 0 where they are many.
 
-        As if all rows had one score p with p(1 - p) their mean variance: the least number of
-        events that is as rare, in n rows, as the test demands on one of its two sides must be
-        reached with the power above. It is 1 where no number is so rare.
+        As if all rows had one score p with p(1 - p) their mean variance: the critical number of
+        events in n rows, of a one-sided test at half the size, is reached with power 0.8. It is 1
+        where no number is critical.
         """
         from scipy.special import betainc, betaincinv
 
@@ -287,19 +270,15 @@ class Findings:
         if n * variance >= _FEW_EVENTS:
             return 0.0
         p = 2 * variance / (1 + math.sqrt(max(1 - 4 * variance, 0.0)))
-        # The chance of k events or more in n rows is betainc(k, n - k + 1, p).
-        for k in range(1, min(math.floor(n), _MOST_EVENTS) + 1):
+        # The probability of k events or more in n rows is betainc(k, n - k + 1, p).
+        for k in range(1, min(math.floor(n), _MAX_EVENTS) + 1):
             if betainc(k, n - k + 1, p) <= (1 - self.level) / 2:
                 return float(betaincinv(k, n - k + 1, _POWER)) - p
         return 1.0
 
     @property
-    def _detected(self) -> bool:
-        return self.is_refuted or self._is_seen
-
-    @property
-    def _is_seen(self) -> bool:
-        """Whether the deviation is more than noise."""
+    def _is_significant(self) -> bool:
+        """Whether the deviation is statistically significant."""
         if self.test is None:
             return self.deviation.low > 0
         return self.test.p_value <= 1 - self.level
@@ -320,19 +299,19 @@ class Findings:
         """Whether outcomes could rise or fall with predictions at all."""
         return 0 < self.summary.prevalence < 1
 
-    def _whether(self) -> str:
-        found = "Miscalibration detected" if self._is_seen else "No miscalibration detected"
+    def _detection_text(self) -> str:
+        found = "Miscalibration detected" if self._is_significant else "No miscalibration detected"
         if self.test is None:
-            reason = f"the interval of ecce_r begins {'above' if self._is_seen else 'at'} 0"
+            reason = f"the interval of ecce_r begins {'above' if self._is_significant else 'at'} 0"
         else:
             sign, number = plain_p_value(self.test.p_value, is_bound=self.test.is_least)
             reason = f"P {sign} {number}"
-        if self.is_refuted and not self._is_seen:
+        if self.is_refuted and not self._is_significant:
             found = "Not calibrated, since a prediction of 0 came true or one of 1 did not"
             reason = f"beyond that no miscalibration is detected: {reason}"
         return f"{found} ({reason})."
 
-    def _how_much(self) -> str:
+    def _size_text(self) -> str:
         s = self.smooth
         noise = ", most of it noise" if s.value > s.high else ""
         return (
@@ -340,7 +319,7 @@ class Findings:
             f"{100 * s.level:g}% interval {s.low:.3g} to {s.high:.3g}."
         )
 
-    def _where(self) -> str:
+    def _place_text(self) -> str:
         s = self.stretch
         if s.low == s.high:
             span = f"At the score {s.low:.3g}"
@@ -348,21 +327,21 @@ class Findings:
             span = f"Between the scores {s.low:.3g} and {s.high:.3g}"
         side = "above" if s.gap > 0 else "below"
         return (
-            f"{span}, {_share(s.share)} of the weight, outcomes are on average {abs(s.gap):.2g} "
+            f"{span}, {_percent(s.share)} of the weight, outcomes are on average {abs(s.gap):.2g} "
             f"{side} what was predicted."
         )
 
-    def _which_way(self, direction: str) -> list[str]:
+    def _direction_text(self, direction: str) -> str:
         bias = self.summary.bias
         if direction in ("over-confident", "under-confident"):
-            return [f"Predictions are {direction}: {self._confidence()}."]
+            return f"Predictions are {direction}: {self._confidence_text()}."
         if direction in ("too high", "too low"):
-            least, most = sorted((abs(bias.low), abs(bias.high)))
-            size = f"{abs(bias.value):.2g} on average ({least:.2g} to {most:.2g})"
-            return [f"Predictions are {direction} by {size}."]
-        return ["Overall they lean neither way: see the curve."]
+            low, high = sorted((abs(bias.low), abs(bias.high)))
+            size = f"{abs(bias.value):.2g} on average ({low:.2g} to {high:.2g})"
+            return f"Predictions are {direction} by {size}."
+        return "Overall they lean neither way: see the curve."
 
-    def _confidence(self) -> str:
+    def _confidence_text(self) -> str:
         bias, slope = self.summary.bias, self.summary.slope
         if self.is_confidence:
             more = "exceeds" if bias.value < 0 else "falls short of"
@@ -377,7 +356,7 @@ class Findings:
             f"({slope.low:.2g} to {slope.high:.2g})"
         )
 
-    def _what_could_be(self) -> list[str]:
+    def _power_text(self) -> list[str]:
         if self.test is None:
             return []
         if self.smallest_detectable >= 1:
@@ -392,11 +371,11 @@ class Findings:
         return parts
 
 
-def _share(share: float) -> str:
-    return f"{100 * share:.0f}%" if share >= 0.01 else f"{100 * share:.2g}%"
+def _percent(fraction: float) -> str:
+    return f"{100 * fraction:.0f}%" if fraction >= 0.01 else f"{100 * fraction:.2g}%"
 
 
 def _round_up(n: int) -> str:
-    """Return a number of rows with two digits that count."""
+    """Return a number of rows rounded up to two significant digits."""
     unit = 10 ** max(len(str(n)) - 2, 0)
     return str(-(-n // unit) * unit)

@@ -1,7 +1,25 @@
-"""Windows: the weight of each narrow cell of scores at each point of a curve.
+"""Bands around reliability curves: confidence and consistency.
 
-Every curve is a ratio of two sums over windows, sum k w y / sum k w. What a band needs beyond that
-are sums of squares, which its noise has for variance, and how far windows overlap.
+A confidence band says where the population's curve may lie: at each point the Clopper-Pearson
+limits of a proportion in a sample of the effective size of its window. A consistency band says
+where the curve of a sample with these scores would lie if they were calibrated: the proportions
+whose limits hold the expectation from the predictions in the window.
+
+Windows. Every curve is a ratio of two sums over windows of narrow cells of scores, m = sum k w y /
+sum k w, with k = 1 in a bin and the kernel elsewhere. A band needs the variance V of its noise, a
+sum of squares, and how far windows overlap. The effective sample size is n = m(1 - m) / V: a plain
+proportion of n rows has the same variance. For 0/1 outcomes of independent rows that is
+(sum k w)^2 / sum (k w)^2. Soft labels, whose noise is known from residuals alone, often have a
+larger one than there are rows; clusters have a smaller one (Korn and Graubard, 1998).
+
+Isotonic curves. If the probability of an event does not decrease as scores grow, the upper limit
+from the rows of any span of scores holds for every score up to the span, and the lower limit for
+every score from the span on. Over spans of many lengths, the tail divided among them, such limits
+make a band that holds for every non-decreasing probability at every n (Dimitriadis, Dümbgen, Henzi,
+Puke and Ziegel, 2023). They take all spans; spans of 1, 2, 4, ... cells that start at every quarter
+of their length lose little and, being fewer, leave each other more of the tail. At a single score
+only spans that start or end there count. The consistency band is that of the isotonic regressions
+of outcomes drawn from the predictions.
 """
 
 from __future__ import annotations
@@ -18,12 +36,13 @@ from calibrant._base import FloatArray
 from calibrant.curves.curve import Curve
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
-from calibrant.data.problem import CellOf, Index, Problem
+from calibrant.data.problem import CellOf, Index, Pooled, Problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.inference.intervals import Cells, Clusters
 from calibrant.measures.binned import BinCells
 from calibrant.numerics import smoothing
+from calibrant.numerics.monotone import isotonic_fit
 from calibrant.numerics.probability import (
     max_proportion,
     min_proportion,
@@ -33,11 +52,140 @@ from calibrant.numerics.probability import (
     rice_tail,
     sidak_tail,
     student_tail,
+    weibull_quantile,
 )
 from calibrant.numerics.smoothing import Axis, Kernel
 
-# Where a Gaussian has nothing left.
+Kind = Literal["confidence", "consistency"]
+Limits = tuple[FloatArray, FloatArray]
+
+# Scales after which nothing is left of a Gaussian.
 _REACH = 8.6
+# Rows gathered in cells a fifth of the bandwidth wide are as good as smoothed by 0.2% more.
+_CELLS_PER_SCALE, _MIN_CELLS = 5, 64
+# More cells than these, for each of a thousand bundles of clusters, would fill the memory.
+_MAX_CLUSTER_BINS, _MAX_CLUSTER_CELLS = 1 << 13, 5000
+# Cells of an isotonic band; spans of one length start this many times within it.
+_MAX_ISOTONIC_CELLS, _OVERLAP = 512, 4
+# Points of all curves that are drawn for a band: a tenth of a gigabyte, several times over.
+_MAX_DRAWN = 1 << 24
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The options of a band."""
+
+    kind: Kind
+    level: float
+    simultaneous: bool
+    n_resamples: int
+    rng: Generator
+    clusters: Clusters | None = None
+
+    def cluster_sums(self, problem: Problem, cell_of: CellOf, n_cells: int) -> ClusterSums | None:
+        """Return the sums of clusters in cells, if there are clusters."""
+        if self.clusters is None:
+            return None
+        return ClusterSums.gather(problem, cell_of, n_cells, self.clusters)
+
+    def limits(
+        self,
+        windows: WindowSums,
+        proportion: FloatArray,
+        simultaneous_tail: Callable[[float], float],
+    ) -> Limits:
+        """Return the limits of the proportion of events in each window."""
+        tail = simultaneous_tail if self.simultaneous else pointwise_tail
+        tails = self.widened(np.full_like(proportion, tail(self.level)))
+        if self.kind == "confidence":
+            rows = windows.effective_rows(proportion)
+            return (
+                proportion_lower(proportion, rows, tails),
+                proportion_upper(proportion, rows, tails),
+            )
+        expected = windows.mean_pred
+        rows = windows.calibrated_rows(expected)
+        return min_proportion(expected, rows, tails), max_proportion(expected, rows, tails)
+
+    def widened(self, tail: FloatArray) -> FloatArray:
+        """Return tails that allow for the number of clusters."""
+        return tail if self.clusters is None else student_tail(tail, self.clusters.n)
+
+
+def read_band(
+    kind: Kind | None,
+    problem: Problem,
+    level: float,
+    simultaneous: bool,
+    rng: int | Generator,
+    clusters: Any,
+    sample_weight: Any,
+    n_resamples: int = 1000,
+) -> Band | None:
+    """Parse the options of a band; None where none is asked for."""
+    level = validation.as_level(level)
+    simultaneous = validation.as_flag(simultaneous, "simultaneous")
+    n_resamples = validation.as_resamples(n_resamples)
+    generator = read_generator(rng)
+    known = Clusters.read(clusters, sample_weight, problem, generator)
+    if kind is None:
+        return None
+    return Band(kind, level, simultaneous, n_resamples, generator, known)
+
+
+def bin_limits(problem: Problem, bins: Bins, proportion: FloatArray, band: Band) -> Limits:
+    """Return the limits of the proportion of events in each bin that holds rows."""
+    binned = BinCells.of(problem, bins)
+    if band.clusters is not None and binned.n_cells > _MAX_CLUSTER_BINS:
+        raise CalibrantError(
+            "must leave at most {maximum} bins with rows in them where {clusters} is given",
+            argument="n_bins",
+            value=binned.n_bins,
+            hint="use fewer bins",
+            maximum=_MAX_CLUSTER_BINS,
+        )
+    cells = Cells.gather(problem, binned.cell_of, binned.n_cells)
+    filled = cells.weight.reshape(-1, binned.per_bin).any(axis=1)
+    start = binned.per_bin * np.flatnonzero(filled)
+    clusters = band.cluster_sums(problem, binned.cell_of, binned.n_cells)
+    windows = WindowSums(cells, Spans(start, start + binned.per_bin), clusters)
+    return band.limits(windows, proportion, partial(sidak_tail, n=len(start)))
+
+
+def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band) -> Limits:
+    """Return the limits of the proportion of events around each point; nan where it is unknown.
+
+    Cells are a fraction of the bandwidth wide, whatever n.
+    """
+    n_cells = max(round(_CELLS_PER_SCALE * axis.length / curve.bandwidth), _MIN_CELLS)
+    if band.clusters is not None and n_cells > _MAX_CLUSTER_CELLS:
+        raise CalibrantError(
+            "must be at least {minimum:.2g} where {clusters} is given",
+            argument="bandwidth",
+            value=curve.bandwidth,
+            found="{given:.2g}",
+            minimum=_CELLS_PER_SCALE * axis.length / _MAX_CLUSTER_CELLS,
+            given=curve.bandwidth,
+        )
+    bins = UniformBins.of(n_cells)
+
+    def fraction(p: FloatArray) -> FloatArray:
+        return np.clip(axis.fractions(p), 0.0, 1.0)
+
+    def cell_of(p: FloatArray) -> Index:
+        return bins.index(fraction(p))
+
+    cells = Cells.gather(problem, cell_of, n_cells)
+    known, scale = ~np.isnan(curve.y), curve.bandwidth / axis.length
+    kernels = KernelWindows.around(fraction(curve.x[known]), fraction(cells.score), scale, kernel)
+    windows = WindowSums(cells, kernels, band.cluster_sums(problem, cell_of, n_cells))
+    lower, upper = np.full((2, len(curve.x)), np.nan)
+    lower[known], upper[known] = band.limits(
+        windows,
+        curve.y[known],
+        lambda level: rice_tail(level, kernels.arcs(cells.weight_squared)),
+    )
+    return lower, upper
 
 
 class Windows(Protocol):
@@ -69,42 +217,41 @@ class Spans:
 
 @dataclass(frozen=True, eq=False)
 class KernelWindows:
-    """A kernel around each of some points.
+    """A kernel around each of some points: a sparse matrix (windows, cells) of weights k."""
 
-    Attributes
-    ----------
-    shares
-        The weight of each cell in each window: a sparse matrix, one row per window.
-    """
-
-    shares: csr_array
+    weights: csr_array
 
     @classmethod
     def around(
         cls, t: FloatArray, score: FloatArray, scale: float, kernel: Kernel
     ) -> KernelWindows:
-        """Return a kernel's windows around points t of [0, 1], mirrored at both ends.
+        """Return a kernel's windows around points t of [0, 1], reflected at both ends.
 
-        Cells divide [0, 1] evenly and lie at their mean `score`. In cosines the mirrored kernel is
+        Cells divide [0, 1] evenly and lie at their mean `score`. In cosines the reflected kernel is
 
             K(t, s) = (k(t - s) + k(t + s)) / 2,    k(d) = 1 + 2 sum_j m_j cos(pi j d),
 
-        m_j being its multipliers: an even function of period 2, tabled over half a period.
+        m_j being its multipliers: an even function of period 2, tabulated over half a period.
         """
         n_cells = len(score)
         width = min(int(2 * _REACH * scale * n_cells) + 2, n_cells)
         first = np.clip(((t - _REACH * scale) * n_cells).astype(np.intp), 0, n_cells - width)
         cell = first[:, None] + np.arange(width)
-        table = _kernel_table(scale, kernel)
         s, at = score[cell], t[:, None]
-        shares = (_looked_up(table, np.abs(at - s)) + _looked_up(table, 1 - np.abs(1 - at - s))) / 2
+        table = _kernel_table(scale, kernel)
+        places = np.linspace(0.0, 1.0, len(table))
+        near, reflected = (
+            np.interp(distance, places, table)
+            for distance in (np.abs(at - s), 1 - np.abs(1 - at - s))
+        )
+        weights = (near + reflected) / 2
         ends = width * np.arange(len(t) + 1)
-        matrix = (shares.reshape(-1), cell.reshape(-1), ends)
+        matrix = (weights.reshape(-1), cell.reshape(-1), ends)
         return cls(csr_array(matrix, shape=(len(t), n_cells)))
 
     def sums(self, of_cells: FloatArray) -> FloatArray:
         """Return the sum of k v in each window."""
-        return np.asarray((self.shares @ of_cells.T).T)
+        return np.asarray((self.weights @ of_cells.T).T)
 
     def square_sums(self, of_cells: FloatArray) -> FloatArray:
         """Return the sum of k^2 v in each window."""
@@ -115,43 +262,25 @@ class KernelWindows:
 
         Noise in the same rows has angle 0, in different rows a right angle.
         """
-        own = self.square_sums(variance)
-        shared = self.shares[:-1].multiply(self.shares[1:]) @ variance
-        # Each by itself: the product of two may be beyond all numbers.
-        root = np.sqrt(own)
+        # Roots one by one: the product of two variances may overflow.
+        root = np.sqrt(self.square_sums(variance))
         scale = root[:-1] * root[1:]
-        cosines = np.divide(shared, scale, out=np.ones_like(scale), where=scale > 0)
+        covariance = self.weights[:-1].multiply(self.weights[1:]) @ variance
+        cosines = np.divide(covariance, scale, out=np.ones_like(scale), where=scale > 0)
         return np.asarray(np.arccos(np.minimum(cosines, 1.0)))
 
     @cached_property
     def _squares(self) -> csr_array:
-        return self.shares.power(2)
+        return self.weights.power(2)
 
 
 def _kernel_table(scale: float, kernel: Kernel) -> FloatArray:
+    """Return the periodic kernel at even distances from 0 to 1."""
     modes = smoothing.n_modes(scale / kernel.roughness)
     multipliers = smoothing.filtered(np.ones(modes + 1), scale, kernel.multiplier)
-    # What is left of waves where a compact kernel ends is no weight.
-    return np.maximum(
-        smoothing.series_values(multipliers, smoothing.grid_points(scale, modes)), 0.0
-    )
-
-
-def _looked_up(table: FloatArray, distance: FloatArray) -> FloatArray:
-    """Return a table over [0, 1] at distances, linear between its points."""
-    place = distance * (len(table) - 1)
-    left = np.minimum(place.astype(np.intp), len(table) - 2)
-    at_left = table[left]
-    return np.asarray(at_left + (table[left + 1] - at_left) * (place - left))
-
-
-# Effective sample sizes of the windows of a curve.
-#
-# A weighted proportion m = sum k w y / sum k w whose noise has variance V has the effective sample
-# size n = m(1 - m) / V: a plain proportion of so many rows has the same variance. For 0/1 outcomes of
-# independent rows that is (sum k w)^2 / sum (k w)^2. Soft labels, whose noise is known from residuals
-# alone, often have a larger one than there are rows; clusters have a smaller one (Korn and Graubard,
-# 1998).
+    values = smoothing.series_values(multipliers, smoothing.grid_points(scale, modes))
+    # Where a compact kernel ends, its series oscillates around 0.
+    return np.maximum(values, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
@@ -179,28 +308,20 @@ class ClusterSums:
         weight, true = sums.reshape(2, n_bundles, n_cells)
         return cls(weight, true, clusters.n)
 
-    def design_effect(self, moved: FloatArray, variance: FloatArray) -> FloatArray:
-        """Return how much more the noise of windows varies than independent rows' would.
+    def design_effect(self, residual: FloatArray, variance: FloatArray) -> FloatArray:
+        """Return the variance of clustered noise over that of independent rows, at least 1.
 
-        `moved` holds the residuals of each bundle in each window, (bundles, windows), and
-        `variance` the sum of the rows' squared ones. It counts as 1 at least.
+        `residual` holds the sum of each bundle in each window, (bundles, windows), `variance` the
+        sum of the rows' squared residuals.
         """
-        together = np.square(moved).sum(axis=0) * (self.n_clusters / (self.n_clusters - 1))
-        effect = np.divide(together, variance, out=np.ones_like(variance), where=variance > 0)
+        clustered = np.square(residual).sum(axis=0) * (self.n_clusters / (self.n_clusters - 1))
+        effect = np.divide(clustered, variance, out=np.ones_like(variance), where=variance > 0)
         return np.asarray(np.maximum(effect, 1.0))
 
 
 @dataclass(frozen=True, eq=False)
-class Evidence:
-    """Cells seen through windows.
-
-    Attributes
-    ----------
-    cells, windows
-        The rows, and what they count where.
-    clusters
-        Their clusters, where rows are not independent.
-    """
+class WindowSums:
+    """Cells of rows, and of clusters if there are any, summed over windows."""
 
     cells: Cells
     windows: Windows
@@ -212,256 +333,190 @@ class Evidence:
         return self.windows.sums(self.cells.weight)
 
     @cached_property
-    def mean_true(self) -> FloatArray:
-        """The proportion of events."""
-        cells = self.cells
-        pred: FloatArray = cells.sides[2].sum(axis=0)
-        return self._mean(cells.residual + pred)
-
-    @cached_property
-    def mean_pred(self) -> FloatArray:
-        """The proportion of events to expect under perfect calibration."""
-        return self._mean(np.asarray(self.cells.sides[2].sum(axis=0)))
-
-    def rows(self, share: FloatArray) -> FloatArray:
-        """Return the effective sample size of an observed proportion of events."""
-        rows = self.weight**2 / self._squares
-        if not self.cells.is_soft and self.clusters is None:
-            return rows
-        # Half an event and half a non-event more: known not to be 0 or 1.
-        near = (share * rows + 0.5) / (rows + 1)
-        seen = self._seen_variance(near)
-        if self.cells.is_soft:
-            rows = near * (1 - near) * self.weight**2 / (seen + self._unseen)
-        if self.clusters is None:
-            return rows
-        moved = self.windows.sums(self.clusters.true)
-        moved -= near * self.windows.sums(self.clusters.weight)
-        return rows / self.clusters.design_effect(moved, seen)
-
-    def calibrated_rows(self, share: FloatArray) -> FloatArray:
-        """Return the effective sample size of the proportion expected under perfect calibration.
-
-        Infinitely many where predictions are certain.
-        """
-        variance = self.windows.square_sums(self.cells.calibrated_variance)
-        if self.cells.is_soft:
-            variance = variance + self._unseen
-        if self.clusters is not None:
-            seen = self.windows.square_sums(self.cells.residual_squared)
-            residual = self.clusters.true - self.cells.score * self.clusters.weight
-            variance = variance * self.clusters.design_effect(self.windows.sums(residual), seen)
-        certain = np.full_like(variance, np.inf)
-        total = share * (1 - share) * self.weight**2
-        return np.divide(total, variance, out=certain, where=variance > 0)
-
-    @cached_property
-    def _squares(self) -> FloatArray:
+    def weight_squared(self) -> FloatArray:
         """Sum of (k w)^2."""
         return self.windows.square_sums(self.cells.weight_squared)
 
     @cached_property
-    def _unseen(self) -> FloatArray:
-        """The most that one row more could add to the variance of soft labels: it lies in [0, 1].
+    def mean_true(self) -> FloatArray:
+        """The proportion of events."""
+        return self._mean(self.cells.residual + self.cells.sides[2].sum(axis=0))
 
-        Without it one soft row, which shows no variance, would be certainty.
-        """
-        return (self._squares / self.weight) ** 2 / 4
+    @cached_property
+    def mean_pred(self) -> FloatArray:
+        """The proportion of events to expect under perfect calibration."""
+        return self._mean(self.cells.sides[2].sum(axis=0))
 
     def _mean(self, of_cells: FloatArray) -> FloatArray:
         return np.clip(self.windows.sums(of_cells) / self.weight, 0.0, 1.0)
 
-    def _seen_variance(self, share: FloatArray) -> FloatArray:
-        """Return the sum of (k w)^2 (y - share)^2, from cells narrow enough to have one score."""
+    def effective_rows(self, proportion: FloatArray) -> FloatArray:
+        """Return the effective sample size of an observed proportion of events."""
+        rows = self.weight**2 / self.weight_squared
+        if not self.cells.is_soft and self.clusters is None:
+            return rows
+        # Half an event and half a non-event more keep it from 0 and 1.
+        near = (proportion * rows + 0.5) / (rows + 1)
+        observed = self._observed_variance(near)
+        if self.cells.is_soft:
+            rows = near * (1 - near) * self.weight**2 / (observed + self._unobserved_variance)
+        if self.clusters is None:
+            return rows
+        residual = self.windows.sums(self.clusters.true)
+        residual -= near * self.windows.sums(self.clusters.weight)
+        return rows / self.clusters.design_effect(residual, observed)
+
+    def calibrated_rows(self, proportion: FloatArray) -> FloatArray:
+        """Return the effective sample size of the proportion expected under perfect calibration.
+
+        It is infinite where all predictions are 0 or 1.
+        """
+        variance = self.windows.square_sums(self.cells.calibrated_variance)
+        if self.cells.is_soft:
+            variance = variance + self._unobserved_variance
+        if self.clusters is not None:
+            observed = self.windows.square_sums(self.cells.residual_squared)
+            residual = self.clusters.true - self.cells.score * self.clusters.weight
+            effect = self.clusters.design_effect(self.windows.sums(residual), observed)
+            variance = variance * effect
+        total = proportion * (1 - proportion) * self.weight**2
+        infinite = np.full_like(variance, np.inf)
+        return np.divide(total, variance, out=infinite, where=variance > 0)
+
+    @cached_property
+    def _unobserved_variance(self) -> FloatArray:
+        """The most that one more soft label could add to the variance, as it lies in [0, 1].
+
+        Without it a single soft label, which shows no variance, would have no uncertainty.
+        """
+        return (self.weight_squared / self.weight) ** 2 / 4
+
+    def _observed_variance(self, proportion: FloatArray) -> FloatArray:
+        """Return sum (k w)^2 (y - proportion)^2, from cells narrow enough to have one score."""
         cells, score = self.cells, self.cells.score
-        per_weight = np.divide(
+        mean_weight = np.divide(
             cells.weight_squared, cells.weight, out=np.zeros_like(score), where=cells.weight > 0
         )
-        moved = per_weight * cells.residual
-        squared = cells.residual_squared + score * (2 * moved + score * cells.weight_squared)
-        mixed = moved + score * cells.weight_squared
+        residual = mean_weight * cells.residual
+        squared = cells.residual_squared + score * (2 * residual + score * cells.weight_squared)
+        mixed = residual + score * cells.weight_squared
         total = self.windows.square_sums(squared)
-        total += share * (share * self._squares - 2 * self.windows.square_sums(mixed))
+        total += proportion * (
+            proportion * self.weight_squared - 2 * self.windows.square_sums(mixed)
+        )
         return np.maximum(total, 0.0)
 
 
-# Bands around the share of events in windows: confidence and consistency.
-#
-# A confidence band says where the population's curve may lie: at each point the limits of a share
-# seen in as many rows as its window is worth. A consistency band says where the curve of a sample
-# with these scores would lie if they were calibrated: the shares that such limits would not refuse,
-# given the share of events that the window's own predictions expect.
+def isotonic_limits(problem: Problem, proportion: FloatArray, band: Band) -> Limits:
+    """Return the limits of the probability of an event at each distinct score."""
+    pooled = problem.rows.pooled
+    first = _first_scores(pooled)
+    cell_of = Bins.starting_at(pooled.score[first]).index
+    if band.kind == "consistency":
+        return _isotonic_consistency(problem, cell_of, len(first), band)
+    lower, upper = _isotonic_confidence(problem, cell_of, len(first), band)
+    # Spans bound only the scores that lie before or after all of their cells.
+    size = np.diff(np.append(first, len(pooled.score)))
+    at_lower = np.repeat(np.append(0.0, lower[:-1]), size)
+    at_upper = np.repeat(np.append(upper[1:], 1.0), size)
+    at_lower[first + size - 1], at_upper[first] = lower, upper
+    # A curve outside the limits refutes a non-decreasing probability; the band then holds it too.
+    return np.minimum(at_lower, proportion), np.maximum(at_upper, proportion)
 
-Kind = Literal["confidence", "consistency"]
-Limits = tuple[FloatArray, FloatArray]
 
-# More cells than these, for each of a thousand bundles of clusters, would fill the memory.
-_MAX_CLUSTER_BINS = 1 << 13
-# Points of all curves that are drawn for a band: a tenth of a gigabyte, several times over.
-_MOST_DRAWN = 1 << 24
+def _first_scores(pooled: Pooled) -> Index:
+    """Return the first score of each cell: few rows per cell at both ends, more in between.
 
-
-@dataclass(frozen=True, eq=False)
-class Band:
-    """The band that is asked for.
-
-    Attributes
-    ----------
-    kind
-        "confidence" or "consistency".
-    level
-        How often it should hold.
-    simultaneous
-        Whether it should hold for the whole curve, or at each point by itself.
-    n_resamples, rng
-        How often, and by what, outcomes are drawn where there is no formula.
-    clusters
-        Which rows belong together, if any do.
+    The fit itself is as fine, and elsewhere pools more rows than a cell holds.
     """
-
-    kind: Kind
-    level: float
-    simultaneous: bool
-    n_resamples: int
-    rng: Generator
-    clusters: Clusters | None = None
-
-    def cluster_sums(self, problem: Problem, cell_of: CellOf, n_cells: int) -> ClusterSums | None:
-        """Return the sums of clusters in cells, if there are clusters."""
-        if self.clusters is None:
-            return None
-        return ClusterSums.gather(problem, cell_of, n_cells, self.clusters)
-
-    def tail(self, of_all: Callable[[float], float]) -> float:
-        """Return how far out limits lie: for one point, or as `of_all` says for a level."""
-        return of_all(self.level) if self.simultaneous else pointwise_tail(self.level)
-
-    def limits(self, evidence: Evidence, share: FloatArray, tail: float) -> Limits:
-        """Return the limits of each window's share of events."""
-        tails = self.widened(np.full_like(share, tail))
-        if self.kind == "confidence":
-            rows = evidence.rows(share)
-            return proportion_lower(share, rows, tails), proportion_upper(share, rows, tails)
-        expected = evidence.mean_pred
-        rows = evidence.calibrated_rows(expected)
-        return min_proportion(expected, rows, tails), max_proportion(expected, rows, tails)
-
-    def check_draws(self, n_points: int) -> None:
-        """Refuse more curves of so many points than there is memory and time for."""
-        most = _MOST_DRAWN // n_points
-        if self.n_resamples > most:
-            raise CalibrantError(
-                "must be at most {maximum} for the band of a curve of so many scores",
-                argument="n_resamples",
-                value=self.n_resamples,
-                maximum=most,
-            )
-
-    def widened(self, tail: FloatArray) -> FloatArray:
-        """Return tails that allow for how few clusters there are."""
-        return tail if self.clusters is None else student_tail(tail, self.clusters.n)
+    if len(pooled.score) <= _MAX_ISOTONIC_CELLS:
+        return np.arange(len(pooled.score))
+    passed = np.cumsum(pooled.rows)
+    fractions = np.arange(1, _MAX_ISOTONIC_CELLS) / _MAX_ISOTONIC_CELLS
+    # A cell starts after the score that completes the rows of those before.
+    cuts = np.searchsorted(passed, passed[-1] * np.sin(np.pi / 2 * fractions) ** 2) + 1
+    return np.unique(np.concatenate(([0], cuts[cuts < len(passed)]))).astype(np.intp)
 
 
-def read_band(
-    kind: Kind | None,
-    problem: Problem,
-    level: float,
-    simultaneous: bool,
-    rng: int | Generator,
-    clusters: Any,
-    sample_weight: Any,
-    n_resamples: int = 1000,
-) -> Band | None:
-    """Parse a band, or None where none is asked for."""
-    level, simultaneous = (
-        validation.as_level(level),
-        validation.as_flag(simultaneous, "simultaneous"),
-    )
-    n_resamples = validation.as_resamples(n_resamples)
-    generator = read_generator(rng)
-    known = Clusters.read(clusters, sample_weight, problem, generator)
-    if kind is None:
-        return None
-    return Band(kind, level, simultaneous, n_resamples, generator, known)
+def _isotonic_confidence(problem: Problem, cell_of: CellOf, n_cells: int, band: Band) -> Limits:
+    """Return the limits of the probability before and after each cell."""
+    cells = Cells.gather(problem, cell_of, n_cells)
+    clusters = band.cluster_sums(problem, cell_of, n_cells)
 
+    def bounds(spans: Spans, divided: FloatArray, limit: Callable[..., FloatArray]) -> FloatArray:
+        windows = WindowSums(cells, spans, clusters)
+        tail = band.widened(pointwise_tail(band.level) * divided)
+        return limit(windows.mean_true, windows.effective_rows(windows.mean_true), tail)
 
-def bin_limits(problem: Problem, bins: Bins, share: FloatArray, band: Band) -> Limits:
-    """Return the limits of the share of events in each bin that holds rows."""
-    binned = BinCells.of(problem, bins)
-    if band.clusters is not None and binned.n_cells > _MAX_CLUSTER_BINS:
-        raise CalibrantError(
-            "must leave at most {maximum} bins with rows in them where {clusters} is given",
-            argument="n_bins",
-            value=binned.n_bins,
-            hint="use fewer bins",
-            maximum=_MAX_CLUSTER_BINS,
-        )
-    cells = Cells.gather(problem, binned.cell_of, binned.n_cells)
-    filled = cells.weight.reshape(-1, binned.per_bin).any(axis=1)
-    start = binned.per_bin * np.flatnonzero(filled)
-    clusters = band.cluster_sums(problem, binned.cell_of, binned.n_cells)
-    evidence = Evidence(cells, Spans(start, start + binned.per_bin), clusters)
-    return band.limits(evidence, share, band.tail(partial(sidak_tail, n=len(start))))
-
-
-# Bands around kernel estimates: from cells a fraction of the bandwidth wide, whatever n.
-
-# Rows gathered in cells a fifth of the bandwidth wide are as good as smoothed by 0.2% more.
-_CELLS_PER_SCALE, _FEWEST_CELLS = 5, 64
-# More cells than these, for each of a thousand bundles of clusters, would fill the memory.
-_MAX_CLUSTER_CELLS = 5000
-
-
-@dataclass(frozen=True)
-class Grid:
-    """Even cells over the interval that holds the scores."""
-
-    axis: Axis
-    n_cells: int
-
-    @classmethod
-    def under(cls, curve: Curve, axis: Axis) -> Grid:
-        """Return cells narrow enough for a curve's bandwidth."""
-        wanted = _CELLS_PER_SCALE * axis.length / curve.bandwidth
-        return cls(axis, max(round(wanted), _FEWEST_CELLS))
-
-    def unit(self, p: FloatArray) -> FloatArray:
-        """Return scores as fractions of the interval."""
-        return np.clip(self.axis.fractions(p), 0.0, 1.0)
-
-    def cell_of(self, p: FloatArray) -> Index:
-        """Return the cell of each score."""
-        return self._bins.index(self.unit(p))
-
-    @cached_property
-    def _bins(self) -> UniformBins:
-        return UniformBins.of(self.n_cells)
-
-    def windows(self, curve: Curve, cells: Cells, kernel: Kernel) -> KernelWindows:
-        """Return the kernel around each point of a curve where that is known."""
-        t, scale = curve.x[~np.isnan(curve.y)], curve.bandwidth / self.axis.length
-        return KernelWindows.around(self.unit(t), self.unit(cells.score), scale, kernel)
-
-
-def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band) -> Limits:
-    """Return the limits of the share of events around each point; nan where that is not known."""
-    grid = Grid.under(curve, axis)
-    if band.clusters is not None and grid.n_cells > _MAX_CLUSTER_CELLS:
-        least = _CELLS_PER_SCALE * axis.length / _MAX_CLUSTER_CELLS
-        raise CalibrantError(
-            "must be at least {minimum:.2g} where {clusters} is given",
-            argument="bandwidth",
-            value=curve.bandwidth,
-            found="{given:.2g}",
-            minimum=least,
-            given=curve.bandwidth,
-        )
-    cells = Cells.gather(problem, grid.cell_of, grid.n_cells)
-    windows = grid.windows(curve, cells, kernel)
-    clusters = band.cluster_sums(problem, grid.cell_of, grid.n_cells)
-    tail = band.tail(lambda level: rice_tail(level, windows.arcs(cells.weight_squared)))
-    known = ~np.isnan(curve.y)
-    lower, upper = np.full_like(curve.x, np.nan), np.full_like(curve.x, np.nan)
-    evidence = Evidence(cells, windows, clusters)
-    lower[known], upper[known] = band.limits(evidence, curve.y[known], tail)
+    upper, lower = np.ones(n_cells), np.zeros(n_cells)
+    if band.simultaneous:
+        above, divided = _spans_everywhere(n_cells)
+        below = above
+    else:
+        above, divided = _spans_from_each(n_cells)
+        below = Spans(n_cells - above.end, n_cells - above.start)
+    np.minimum.at(upper, above.start, bounds(above, divided, proportion_upper))
+    np.maximum.at(lower, below.end - 1, bounds(below, divided, proportion_lower))
+    if band.simultaneous:
+        upper, lower = np.minimum.accumulate(upper[::-1])[::-1], np.maximum.accumulate(lower)
     return lower, upper
+
+
+def _lengths(n_cells: int) -> Index:
+    return np.asarray(2 ** np.arange(n_cells.bit_length()), dtype=np.intp)
+
+
+def _spans_everywhere(n_cells: int) -> tuple[Spans, FloatArray]:
+    """Return spans of every length and place, and the tail divided evenly among lengths."""
+    lengths = _lengths(n_cells)
+    starts = [
+        np.append(np.arange(0, n_cells - length, max(1, length // _OVERLAP)), n_cells - length)
+        for length in lengths
+    ]
+    counts = [len(start) for start in starts]
+    start = np.concatenate(starts)
+    divided = 1 / (len(lengths) * np.repeat(counts, counts))
+    return Spans(start, start + np.repeat(lengths, counts)), divided
+
+
+def _spans_from_each(n_cells: int) -> tuple[Spans, FloatArray]:
+    """Return spans of every length from each cell on, and the tail divided among lengths."""
+    lengths = _lengths(n_cells)
+    start = np.tile(np.arange(n_cells), len(lengths))
+    end = np.minimum(start + np.repeat(lengths, n_cells), n_cells)
+    return Spans(start, end), np.full(len(start), 1 / len(lengths))
+
+
+def _isotonic_consistency(problem: Problem, cell_of: CellOf, n_cells: int, band: Band) -> Limits:
+    """Return where curves of outcomes drawn from the predictions lie, around the predictions."""
+    maximum = _MAX_DRAWN // n_cells
+    if band.n_resamples > maximum:
+        raise CalibrantError(
+            "must be at most {maximum} for the band of a curve of so many scores",
+            argument="n_resamples",
+            value=band.n_resamples,
+            maximum=maximum,
+        )
+    cells = Cells.gather(problem, cell_of, n_cells, band.clusters)
+    centre = cells.score
+    drawn = centre + cells.calibrated_noise(band.n_resamples, band.rng) / cells.weight
+    curves = np.array([isotonic_fit(one, cells.weight) for one in drawn])
+    tail = pointwise_tail(band.level)
+    low, high = np.quantile(curves, [tail, 1 - tail], axis=0, method="weibull")
+    below, above = np.maximum(centre - low, 0.0), np.maximum(high - centre, 0.0)
+    if band.simultaneous:
+        below, above = _simultaneous(curves - centre, below, above, band.level)
+    p = problem.rows.pooled.score
+    lower, upper = np.interp(p, centre, centre - below), np.interp(p, centre, centre + above)
+    return np.clip(lower, 0.0, 1.0), np.clip(upper, 0.0, 1.0)
+
+
+def _simultaneous(moved: FloatArray, below: FloatArray, above: FloatArray, level: float) -> Limits:
+    """Scale distances from the centre until a fraction `level` of the curves lies inside."""
+    # Where hardly a curve leaves the centre on one side, there is nothing to scale.
+    spread = moved.std(axis=0)
+    below, above = np.maximum(below, spread), np.maximum(above, spread)
+    scale = np.where(moved < 0, below, above)
+    outside = np.divide(np.abs(moved), scale, out=np.zeros_like(moved), where=scale > 0)
+    factor = max(weibull_quantile(outside.max(axis=1), level), 1.0)
+    return factor * below, factor * above

@@ -1,4 +1,4 @@
-"""Errors at many numbers of bins: how far ECE depends on them."""
+"""Calibration errors at many numbers of bins: how far ECE depends on them."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from calibrant.measures.registry import measures
 
 __all__ = ["BinsSweep"]
 
-_MOST_BINS = 100
-# LS-ECE is smooth in sigma: so many points of it are enough.
+_MAX_BINS = 100
+# LS-ECE is smooth in sigma: this many points of it are enough.
 _SMOOTH_POINTS = 34
 
 
@@ -33,12 +33,12 @@ class BinsSweep(Result):
     n_bins
         The numbers of bins, increasing.
     uniform, quantile
-        ECE over so many bins of equal width and of equal mass; nan where it is not known.
+        ECE over bins of equal width and of equal weight; nan where unknown.
     logit_smoothed
-        LS-ECE with sigma = 1 / n_bins, its counterpart; nan where it is not known or, being
-        smooth, not asked for.
+        LS-ECE with sigma = 1 / n_bins, its counterpart; nan where unknown or, as it is smooth in
+        sigma, not computed.
     smooth
-        smECE with its interval, which knows of no bins.
+        smECE with its interval, which has no bins.
     name
         The name of the model; empty where there is only one.
     """
@@ -60,21 +60,13 @@ class BinsSweep(Result):
         name: str = "",
         **options: Any,
     ) -> BinsSweep:
-        """Measure errors at many numbers of bins.
-
-        Parameters
-        ----------
-        y_true, y_prob, n_bins, **options
-            As in :func:`calibrant.plot.bins_sweep`.
-        name
-            The name of the model.
-        """
+        """Measure errors at many numbers of bins; `options` are those of the estimate of smECE."""
         known = (*ABOUT_ROWS, *validation.keywords(estimate), "bandwidth", "scale", "n_bins")
         validation.check_options(options, tuple(dict.fromkeys(known)), "bins_sweep")
         problem = one_problem(y_true, y_prob, *(options.get(one) for one in ABOUT_ROWS))
         counts = _read_counts(n_bins, problem)
         quantile, logit_smoothed = np.full((2, len(counts)), np.nan)
-        # A sketch knows bins that divide its cells, and probabilities or logits but not both.
+        # A sketch has the bins that divide its cells, and probabilities or logits but not both.
         if problem.is_exact:
             quantile = _errors(problem, "ece", "n_bins", counts, strategy="quantile")
             some = slice(None, None, -(-len(counts) // _SMOOTH_POINTS))
@@ -106,5 +98,5 @@ def _read_counts(n_bins: Any, problem: Problem) -> IntArray:
         if not given:
             raise CalibrantError("must hold numbers of bins", argument="n_bins", value=n_bins)
         return np.unique([validation.as_bins(k) for k in given])
-    counts = np.arange(1, _MOST_BINS + 1)
+    counts = np.arange(1, _MAX_BINS + 1)
     return counts if problem.is_exact else counts[round(1 / problem.cell_width) % counts == 0]

@@ -1,7 +1,6 @@
-"""Features as people hold them: numbers, dates or names, and where nothing is known.
+"""Columns of numbers, dates or names, with missing values.
 
-Numbers and dates have distances, names have none: truth values, text and categories are names.
-What is missing (None, nan, null) is kept apart.
+bool, text and categories are names; None, nan and null are missing values.
 """
 
 from __future__ import annotations
@@ -26,26 +25,26 @@ Kind = Literal["names", "numbers", "dates"]
 Mask = npt.NDArray[np.bool_]
 
 _DATES = "datetime64[us]"
-# The names of types whose values may stand for nothing.
-_PERHAPS_NOTHING = ("NAType", "NaTType", "float", "float64", "float32", "datetime64")
+# The names of types that have missing values.
+_WITH_MISSING = ("NAType", "NaTType", "float", "float64", "float32", "datetime64")
 
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """One value a row.
+    """One value per row.
 
     Attributes
     ----------
     kind
-        What it holds.
+        "names", "numbers" or "dates".
     values
         Numbers as float64, dates to the microsecond, names as objects.
     missing
-        Where there is none.
+        Which values are missing.
     name
-        What its column is called, or nothing.
+        The name of the column, if it has one.
     order
-        All names in the order that their column gives them; none where it gives none.
+        All names in the order of an ordered column; empty for others.
     """
 
     kind: Kind
@@ -71,13 +70,13 @@ def read_feature(feature: Any) -> Feature:
     if isinstance(column, nw.Series):
         return _from_column(column)
     if isinstance(feature, list | tuple):
-        # As they are: numpy would make text of 1 in [1, "a"].
+        # numpy would make text of 1 in [1, "a"].
         return _from_objects(feature)
     return _from_array(one_column(as_array(feature, "feature"), "feature"))
 
 
 def _from_column(column: Any) -> Feature:
-    """Read the column of a dataframe, which knows what it holds and what is missing."""
+    """Read the column of a dataframe by its type."""
     import narwhals.stable.v2 as nw
 
     dtype, name = column.dtype, str(column.name or "")
@@ -94,7 +93,7 @@ def _from_column(column: Any) -> Feature:
         return Feature("names", _objects(column.to_list()), missing, name, order)
     if dtype == nw.Object:
         return _from_objects(column.to_list(), name)
-    raise _strange(dtype)
+    raise _unknown_type(dtype)
 
 
 def _from_array(values: AnyArray) -> Feature:
@@ -107,14 +106,14 @@ def _from_array(values: AnyArray) -> Feature:
         return Feature("names", _objects(values.tolist()), np.zeros(len(values), dtype=bool))
     if kind == "O":
         return _from_objects(values.tolist())
-    raise _strange(values.dtype)
+    raise _unknown_type(values.dtype)
 
 
 def _from_objects(values: Sequence[Any], name: str = "") -> Feature:
-    """Read what is known by the types of its values alone: numbers, dates or else names."""
+    """Read objects by the types of their values: numbers, dates or else names."""
     types = _types(values)
-    # Numbers come with nan; of other values only some types can stand for nothing.
-    if not _are_numbers(types) and any(one.__name__ in _PERHAPS_NOTHING for one in types):
+    # Numbers have nan; of other types only some have missing values.
+    if not _are_numbers(types) and any(one.__name__ in _WITH_MISSING for one in types):
         values = [None if is_missing(value) else value for value in values]
         types = _types(values)
     if _are_numbers(types):
@@ -125,13 +124,13 @@ def _from_objects(values: Sequence[Any], name: str = "") -> Feature:
         return Feature("dates", dates, np.isnat(dates), name)
     for one in types:
         if not issubclass(one, Hashable):
-            raise _strange(one.__name__)
+            raise _unknown_type(one.__name__)
     missing = np.array([value is None for value in values], dtype=bool)
     return Feature("names", _objects(values), missing, name)
 
 
 def factors(values: Sequence[Any]) -> tuple[list[Any], Index]:
-    """Return distinct values as they come, and which of them each row has."""
+    """Return the distinct values in order of appearance, and the index of each row's."""
     distinct = list(dict.fromkeys(values))
     number = {value: i for i, value in enumerate(distinct)}
     code = np.fromiter(map(number.__getitem__, values), dtype=np.intp, count=len(values))
@@ -143,7 +142,7 @@ def _types(values: Sequence[Any]) -> set[type]:
 
 
 def _are_numbers(types: set[type]) -> bool:
-    # Decimal is a number in all but name, and a truth value in name alone.
+    # Decimal is no Real, and bool is one.
     numbers = (issubclass(one, Real) or one.__name__ == "Decimal" for one in types)
     return bool(types) and all(numbers) and bool not in types
 
@@ -158,7 +157,7 @@ def _numbers(values: AnyArray, name: str = "") -> Feature:
 
 
 def _as_written(value: Any) -> Any:
-    """Return a time as a clock shows it where it was taken, without saying where that is."""
+    """Return a local time without its zone."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
@@ -168,9 +167,9 @@ def _objects(values: Sequence[Any]) -> AnyArray:
     return objects
 
 
-def _strange(what: object) -> CalibrantError:
+def _unknown_type(what: object) -> CalibrantError:
     return CalibrantError(
-        "must hold numbers, dates, names or truth values",
+        "must hold numbers, dates, names or bool",
         argument="feature",
         value=str(what),
         found="{what}",

@@ -1,23 +1,33 @@
-"""What makes each kind of reliability curve, with its band."""
+"""Reliability curves as data: the outcome to expect at each score, with a band."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal, Protocol
+from dataclasses import replace
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
-from calibrant.curves.bands import Band, Limits, bin_limits, kernel_limits, read_band
+from calibrant.curves.bands import (
+    Band,
+    Kind,
+    Limits,
+    bin_limits,
+    isotonic_limits,
+    kernel_limits,
+    read_band,
+)
 from calibrant.curves.curve import Curve
-from calibrant.curves.isotonic_band import monotone_limits
 from calibrant.data import validation
-from calibrant.data.binning import Binning
-from calibrant.data.classes import one_problem
+from calibrant.data.binning import Bins
+from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.problem import Problem
+from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
+from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 from calibrant.measures.density import Bandwidth, Densities, DensityError, read_bandwidth
 from calibrant.measures.smooth import curve_bandwidth
@@ -26,151 +36,60 @@ from calibrant.numerics.smoothing import KERNELS
 
 __all__ = ["local_calibration_error", "reliability_curve"]
 
-# What a page or a screen can show of a smooth curve.
+# The number of points of a smooth curve that a page or a screen can show.
 _SHOWN_POINTS = 512
-# What rounding may put between an interval's ends and those of the domain.
+# Rounding error between the ends of an interval and those of its domain.
 _ROUNDING = 1e-12
 
 
-class Maker(Protocol):
-    """Makes the curve of a problem, with a band if one is asked for."""
+class BandOptions(RowOptions, total=False):
+    """Options of every curve with a band."""
 
-    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
-        """Return the curve."""
-
-
-@dataclass(frozen=True)
-class SmoothCurve:
-    """The kernel regression of outcomes on scores, at a given scale or at smECE."""
-
-    bandwidth: float | None = None
-
-    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
-        """Return the curve of one problem."""
-        width = self.bandwidth or curve_bandwidth(problem)
-        curve = DensityCurve(DensityError(width, bounds=(0.0, 1.0)))(problem, band)
-        return replace(curve, method="smooth")
+    band: Kind | None
+    level: float
+    simultaneous: bool
+    rng: int | Generator
+    clusters: ArrayLike | None
 
 
-@dataclass(frozen=True)
-class DensityCurve:
-    """The outcome given the score by Bayes' rule from two density estimates."""
+class CurveOptions(BandOptions, total=False):
+    """Options of :func:`reliability_curve`."""
 
-    estimate: DensityError
-
-    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
-        """Return the curve of one problem."""
-        estimate, kernel = self.estimate.densities(problem), self.estimate.kernel
-        curve = _shown(estimate)
-        if band is None:
-            return curve
-        limits = kernel_limits(problem, curve, estimate.axis, kernel, band)
-        return _banded(curve, limits, band)
+    method: Literal["smooth", "density", "binned", "isotonic"]
+    n_resamples: int
+    bandwidth: float | None
+    n_bins: BinCount
+    strategy: Strategy
 
 
-@dataclass(frozen=True)
-class BinnedCurve:
-    """Mean outcome against mean prediction over the filled bins."""
+class LocalErrorOptions(BandOptions, total=False):
+    """Options of :func:`local_calibration_error`."""
 
-    binning: Binning
-
-    def __call__(self, problem: Problem, band: Band | None = None) -> Curve:
-        """Return the curve of one problem."""
-        bins = self.binning.bins(problem)
-        weight, pred, true = problem.totals(bins, "weight", "pred", "true")
-        filled = weight > 0
-        share = weight[filled] / problem.weight
-        x, y = pred[filled] / weight[filled], true[filled] / weight[filled]
-        width = np.diff(bins.edges)[filled]
-        curve = _curve(x, y, share / width, float(np.dot(share, np.abs(y - x))), "binned")
-        return curve if band is None else _banded(curve, bin_limits(problem, bins, y, band), band)
+    bandwidth: Bandwidth
+    kernel: Literal["gaussian", "triweight"]
 
 
-def isotonic_curve(problem: Problem, band: Band | None = None) -> Curve:
-    """Return the isotonic regression of outcomes on scores, at each distinct score."""
-    pooled = problem.rows.pooled
-    share = pooled.weight / problem.weight
-    y = isotonic_fit(pooled.true / pooled.weight, pooled.weight)
-    area = float(np.dot(share, np.abs(y - pooled.score)))
-    curve = _curve(pooled.score, y, share, area, "isotonic")
-    return curve if band is None else _banded(curve, monotone_limits(problem, y, band), band)
-
-
-def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
-    lower, upper = limits
-    return replace(
-        curve,
-        low=lower,
-        high=upper,
-        band=band.kind,
-        level=band.level,
-        simultaneous=band.simultaneous,
-    )
-
-
-def _shown(estimate: Densities) -> Curve:
-    """Thin the estimate's grid to what can be shown, and leave out what is not known.
-
-    Points are where scores are, however close together those may be; and at the domain's ends.
-    """
-    end = len(estimate.t) - 1
-    (known,) = np.nonzero(~estimate.nil)
-    first, last = (int(known[0]), int(known[-1])) if len(known) else (0, end)
-    step = max(1, (last - first) // _SHOWN_POINTS)
-    kept = np.unique(np.concatenate(([0], np.arange(first, last, step), [last, end])))
-    t, weight, true, nil = (
-        v[kept] for v in (estimate.t, estimate.weight, estimate.true, estimate.nil)
-    )
-    # Beyond the interval that holds the scores there are none.
-    low, high = estimate.domain
-    beyond = (int(t[0] - low > _ROUNDING), int(high - t[-1] > _ROUNDING))
-    if any(beyond):
-        t, nil = (np.pad(v, beyond, constant_values=c) for v, c in ((t, (low, high)), (nil, True)))
-        weight, true = np.pad(weight, beyond), np.pad(true, beyond)
-    y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~nil)
-    density = np.maximum(weight, 0.0)
-    return _curve(t, np.clip(y, 0.0, 1.0), density, estimate.error, "density", estimate.bandwidth)
-
-
-def _curve(
-    x: FloatArray,
-    y: FloatArray,
-    density: FloatArray,
-    area: float,
-    method: str,
-    bandwidth: float = float("nan"),
-) -> Curve:
-    unknown = np.full_like(x, np.nan)
-    return Curve(x, y, density, unknown, unknown, bandwidth, area, method)
-
-
-# Reliability curves as data: the outcome to expect at each score.
-#
-# ============  =================================================================================
-# method        the curve
-# ============  =================================================================================
-# "smooth"      Nadaraya-Watson with the reflected Gaussian at smECE's own bandwidth
-# "density"     two kernel density estimates and Bayes' rule, at Silverman's bandwidth
-# "binned"      mean outcome against mean prediction, bin by bin
-# "isotonic"    the non-decreasing function nearest to the outcomes (CORP)
-# ============  =================================================================================
-
-
+@overload
+def reliability_curve(y_true: Sketch | Problem, **options: Unpack[CurveOptions]) -> Curve: ...
+@overload
 def reliability_curve(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CurveOptions]
+) -> Curve: ...
+def reliability_curve(
+    y_true: ArrayLike | Sketch | Problem,
+    y_prob: ArrayLike | None = None,
     *,
     method: Literal["smooth", "density", "binned", "isotonic"] = "smooth",
-    band: Literal["confidence", "consistency"] | None = "confidence",
+    band: Kind | None = "confidence",
     level: float = 0.95,
     simultaneous: bool = False,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
-    clusters: Any = None,
+    clusters: ArrayLike | None = None,
     bandwidth: float | None = None,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -179,39 +98,57 @@ def reliability_curve(
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`, or a :class:`calibrant.Sketch`; soft labels are taken as they
-        are.
-    method
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    method : {"smooth", "density", "binned", "isotonic"}
         "smooth": Nadaraya-Watson with the reflected Gaussian at smECE's own bandwidth.
         "density": two kernel density estimates and Bayes' rule, at Silverman's bandwidth.
-        "binned": mean outcome against mean prediction, bin by bin. "isotonic": the non-decreasing
-        function nearest to the outcomes (CORP).
-    band
+        "binned": mean outcome against mean prediction, bin by bin. "isotonic": isotonic regression
+        of the outcomes (CORP), which needs rows.
+    band : {"confidence", "consistency"} or None
         "confidence": where the population's curve may lie, at the same bandwidth or bins.
         "consistency": where the curve would lie if predictions were calibrated, around the
         smoothed predictions rather than the diagonal. None: no band.
-    level
-        How often the band should hold.
-    simultaneous
-        Whether it should hold for the whole curve. If not, it holds at each point by itself, and
+    level : float
+        Confidence level.
+    simultaneous : bool
+        Whether the band holds for the whole curve. If not, it holds at each point by itself, and
         the curve leaves it somewhere far more often.
-    n_resamples, rng
-        The number of resamples, at least 39, and a seed or a generator for them. Only the
-        consistency band of "isotonic" is drawn, and clusters beyond a thousand bundled at random;
-        all else is a formula. A level needs 2 / (1 - level) - 1 resamples for its quantiles.
-    clusters
-        One cluster label per row, as in :func:`calibrant.estimate`: rows of one cluster may depend
-        on each other.
-    bandwidth
-        For "smooth" and "density": a number, instead of smECE or Silverman's rule.
-    n_bins, strategy
-        For "binned": as in :func:`calibrant.ece`.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`. A band holds if weights do not depend on the outcome given the
-        score.
-    multiclass
-        "confidence" or a class label; a curve is about one binary problem.
+    n_resamples : int
+        Number of draws of the noise, at least 39.
+
+        Only the consistency band of "isotonic" is simulated, and needs 2 / (1 - level) - 1 of them;
+        all others have a formula.
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
+    bandwidth : float, optional
+        For "smooth" and "density", instead of smECE or Silverman's rule.
+    n_bins : int or {"sqrt", "sweep", "cv"}
+        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
+        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
+        smallest leave-one-out squared error.
+
+        For "binned".
+    strategy : {"uniform", "quantile"} or array_like
+        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
+        `n_bins` is ignored.
+
+        For "binned".
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
@@ -219,35 +156,41 @@ def reliability_curve(
         x, y, density, low and high; y, low and high are nan where there are next to no
         scores.
 
+    See Also
+    --------
+    calibrant.plot.reliability : The diagram.
+    cumulative_curve : A curve without bins or bandwidth.
+    bin_table : Counts and means of bins.
+
     Notes
     -----
     `area`, the integral of abs(y - x) times the density, is what the eye sees. For "smooth" it is
     within sqrt(2/pi) times the bandwidth of smECE (Lemma 10); for "density" it is
     :func:`calibrant.density_ece`, for "binned" the ECE.
 
-    At each point a curve is a share of events, m = sum k w y / sum k w, k being 1 for the rows of a
-    bin and the kernel elsewhere. It is worth n = (sum k w)^2 / sum (k w)^2 rows, and its limits are
-    those of Clopper and Pearson for m n events in n rows,
+    At each point a curve is a proportion of events, m = sum k w y / sum k w, k being 1 for the rows
+    of a bin and the kernel elsewhere. Its effective sample size is n = (sum k w)^2 / sum (k w)^2,
+    and its limits are those of Clopper and Pearson for m n events in n rows,
 
         low = B(a; m n, n - m n + 1),   high = B(1 - a; m n + 1, n - m n),
 
-    B being the beta quantile. They keep apart where only one outcome was seen. a is (1 - level)/2
-    at single points, Šidák's for all bins together, and Rice's formula for a whole smooth curve.
-    The consistency band holds the m whose limits hold sum k w p / sum k w, with n rows enough to
-    have the variance sum (k w)^2 p(1 - p).
+    B being the beta quantile. They never meet, even where only one outcome was observed. a is
+    (1 - level)/2 at single points, Šidák's for all bins together, and Rice's formula for a whole
+    smooth curve. The consistency band holds the m whose limits hold sum k w p / sum k w, with n
+    such that the variance is sum (k w)^2 p(1 - p).
 
-    The band of "isotonic" holds for every chance that does not fall as scores grow: its limits are
-    those of the shares in spans of rows above, or below, a score. At single scores it is wider
-    than it need be.
+    The band of "isotonic" holds for every probability that does not decrease as scores grow: its
+    limits are those of the proportions in spans of rows above, or below, a score. At single scores
+    it is conservative.
 
     Proved, for 0/1 outcomes of independent rows of equal weight: confidence bands of uniform bins,
-    and of isotonic curves where chances do not fall, hold at least as often as `level` says.
+    and of isotonic curves of non-decreasing probabilities, hold with probability at least `level`.
     Measured at level 0.95 in ten populations, n = 200, 1000 and 10 000, 300 samples each: whole
     smooth curves were held 94 to 98% of the time, single points of them 94 to 99%.
 
-    Soft labels have noise that only their residuals tell; a sketch takes them for the chances of
-    drawn ones, which makes bands wider. Clusters should be some tens. Cost: one pass over the rows
-    (one sort for "isotonic"), then the same work for any n.
+    The noise of soft labels is known from their residuals alone; a sketch takes them for the
+    probabilities of 0/1 outcomes, which makes bands wider. Cost: one pass over the rows (one sort
+    for "isotonic"), then the same work for any n.
 
     References
     ----------
@@ -258,7 +201,7 @@ def reliability_curve(
     predictions" (2023): its confidence band.
     Bröcker and Smith, "Increasing the reliability of reliability diagrams" (2007): consistency.
     Korn and Graubard, "Confidence intervals for proportions with small expected number of positive
-    counts estimated from survey data" (1998): rows that weighted and clustered data are worth.
+    counts estimated from survey data" (1998): effective sample sizes.
 
     Examples
     --------
@@ -266,15 +209,14 @@ def reliability_curve(
     >>> curve.x.tolist(), curve.y.tolist()
     ([0.1, 0.3, 0.8, 0.9], [0.0, 0.5, 1.0, 1.0])
 
-    No event in five rows leaves a chance of up to 1 - 0.025^(1/5):
+    No event in five rows leaves a probability of up to 1 - 0.025^(1/5):
 
     >>> curve = reliability_curve([0] * 5, [0.1, 0.1, 0.2, 0.2, 0.3], method="binned", n_bins=1)
     >>> float(curve.low[0]), round(float(curve.high[0]), 4)
     (0.0, 0.5218)
     """
     validation.check_choice(method, "method", ("smooth", "density", "binned", "isotonic"))
-    if band is not None:
-        validation.check_choice(band, "band", ("confidence", "consistency"))
+    _check_band(band)
     if bandwidth is not None:
         bandwidth = validation.as_bandwidth(bandwidth)
         if method in ("binned", "isotonic"):
@@ -284,29 +226,37 @@ def reliability_curve(
                 hint="leave it out",
                 name=method,
             )
-    makers: dict[str, Maker] = {
-        "smooth": SmoothCurve(bandwidth),
-        "density": DensityCurve(DensityError("silverman" if bandwidth is None else bandwidth)),
-        "binned": BinnedCurve(read_binning(n_bins, strategy, "left")),
-        "isotonic": isotonic_curve,
-    }
+    binning = read_binning(n_bins, strategy, "left")
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight, n_resamples)
-    return makers[method](problem, asked)
+    if method == "smooth":
+        return smooth_curve(problem, asked, bandwidth)
+    if method == "density":
+        return density_curve(problem, asked, DensityError(bandwidth or "silverman"))
+    if method == "binned":
+        bins = binning.bins(problem)
+        return binned_curve(problem, asked, bins, table_of(problem, bins))
+    return isotonic_curve(problem, asked)
 
 
+@overload
+def local_calibration_error(y_true: Sketch, **options: Unpack[LocalErrorOptions]) -> Curve: ...
+@overload
 def local_calibration_error(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[LocalErrorOptions]
+) -> Curve: ...
+def local_calibration_error(
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
-    band: Literal["confidence", "consistency"] | None = "confidence",
+    band: Kind | None = "confidence",
     level: float = 0.95,
     simultaneous: bool = False,
     rng: int | Generator = 0,
-    clusters: Any = None,
+    clusters: ArrayLike | None = None,
     bandwidth: Bandwidth = "silverman",
     kernel: Literal["gaussian", "triweight"] = "gaussian",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -315,17 +265,46 @@ def local_calibration_error(
 
     Parameters
     ----------
-    y_true, y_prob, bandwidth, kernel, sample_weight, labels, pos_label
-        As in :func:`calibrant.density_ece`.
-    band, level, simultaneous, rng, clusters
-        As in :func:`calibrant.reliability_curve`.
-    multiclass
-        "confidence" or a class label; a curve is about one binary problem.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    band : {"confidence", "consistency"} or None
+        "confidence": where the population's curve may lie, at the same bandwidth. "consistency":
+        where the curve would lie if predictions were calibrated. None: no band.
+    level : float
+        Confidence level.
+    simultaneous : bool
+        Whether the band holds for the whole curve, or at each point by itself.
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
+    bandwidth : {"silverman"} or float
+        The standard deviation of the kernel.
+    kernel : {"gaussian", "triweight"}
+        The kernel of both density estimates.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     Curve
         x and the local calibration error y, with its band; nan where the density is nil.
+
+    See Also
+    --------
+    density_ece : Its mean absolute value over the density of scores.
+    reliability_curve : P(y = 1 | s) itself, by several methods.
 
     Notes
     -----
@@ -346,10 +325,107 @@ def local_calibration_error(
     """
     validation.check_choice(kernel, "kernel", KERNELS)
     bandwidth = read_bandwidth(bandwidth)
-    if band is not None:
-        validation.check_choice(band, "band", ("confidence", "consistency"))
+    _check_band(band)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight)
-    curve = DensityCurve(DensityError(bandwidth, KERNELS[kernel]))(problem, asked)
+    curve = density_curve(problem, asked, DensityError(bandwidth, KERNELS[kernel]))
     y, lower, upper = (v - curve.x for v in (curve.y, curve.low, curve.high))
     return replace(curve, y=y, low=lower, high=upper, method="local")
+
+
+def _check_band(band: Kind | None) -> None:
+    if band is not None:
+        validation.check_choice(band, "band", ("confidence", "consistency"))
+
+
+def smooth_curve(problem: Problem, band: Band | None, bandwidth: float | None = None) -> Curve:
+    """Return the kernel regression of outcomes on scores, at a given scale or at smECE."""
+    width = bandwidth or curve_bandwidth(problem)
+    curve = density_curve(problem, band, DensityError(width, bounds=(0.0, 1.0)))
+    return replace(curve, method="smooth")
+
+
+def density_curve(problem: Problem, band: Band | None, error: DensityError) -> Curve:
+    """Return the outcome given the score by Bayes' rule from two density estimates."""
+    densities = error.densities(problem)
+    curve = _shown(densities)
+    if band is None:
+        return curve
+    limits = kernel_limits(problem, curve, densities.axis, error.kernel, band)
+    return _banded(curve, limits, band)
+
+
+def binned_curve(problem: Problem, band: Band | None, bins: Bins, table: BinTable) -> Curve:
+    """Return mean outcome against mean prediction over the filled bins of a table."""
+    curve = curve_of_table(table)
+    if band is None:
+        return curve
+    return _banded(curve, bin_limits(problem, bins, curve.y, band), band)
+
+
+def curve_of_table(table: BinTable) -> Curve:
+    """Return the curve through the filled bins of a table, without a band."""
+    filled = table.n > 0
+    x, y = table.mean_pred[filled], table.mean_true[filled]
+    fraction = table.weight[filled] / table.weight.sum()
+    density = fraction / np.diff(table.edges)[filled]
+    return _curve(x, y, density, float(np.dot(fraction, np.abs(y - x))), "binned")
+
+
+def isotonic_curve(problem: Problem, band: Band | None) -> Curve:
+    """Return the isotonic regression of outcomes on scores, at each distinct score."""
+    pooled = problem.rows.pooled
+    fraction = pooled.weight / problem.weight
+    y = isotonic_fit(pooled.true / pooled.weight, pooled.weight)
+    area = float(np.dot(fraction, np.abs(y - pooled.score)))
+    curve = _curve(pooled.score, y, fraction, area, "isotonic")
+    return curve if band is None else _banded(curve, isotonic_limits(problem, y, band), band)
+
+
+def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
+    lower, upper = limits
+    return replace(
+        curve,
+        low=lower,
+        high=upper,
+        band=band.kind,
+        level=band.level,
+        simultaneous=band.simultaneous,
+    )
+
+
+def _shown(densities: Densities) -> Curve:
+    """Thin the grid of densities to what can be shown, and leave out what is unknown.
+
+    Points are where scores are, however close together those may be; and at the domain's ends.
+    """
+    end = len(densities.t) - 1
+    (known,) = np.nonzero(~densities.nil)
+    first, last = (int(known[0]), int(known[-1])) if len(known) else (0, end)
+    step = max(1, (last - first) // _SHOWN_POINTS)
+    kept = np.unique(np.concatenate(([0], np.arange(first, last, step), [last, end])))
+    t, weight, true, nil = (
+        v[kept] for v in (densities.t, densities.weight, densities.true, densities.nil)
+    )
+    # Beyond the interval that holds the scores there are none.
+    low, high = densities.domain
+    beyond = (int(t[0] - low > _ROUNDING), int(high - t[-1] > _ROUNDING))
+    if any(beyond):
+        t, nil = (np.pad(v, beyond, constant_values=c) for v, c in ((t, (low, high)), (nil, True)))
+        weight, true = np.pad(weight, beyond), np.pad(true, beyond)
+    y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~nil)
+    density = np.maximum(weight, 0.0)
+    return _curve(t, np.clip(y, 0.0, 1.0), density, densities.error, "density", densities.bandwidth)
+
+
+def _curve(
+    x: FloatArray,
+    y: FloatArray,
+    density: FloatArray,
+    area: float,
+    method: str,
+    bandwidth: float = float("nan"),
+) -> Curve:
+    """Return a curve without a band."""
+    unknown = np.full_like(x, np.nan)
+    return Curve(x, y, density, unknown, unknown, bandwidth, area, method)

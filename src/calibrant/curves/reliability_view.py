@@ -17,11 +17,13 @@ import numpy.typing as npt
 
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import reliability_curve
+from calibrant.curves.reliability import curve_of_table, reliability_curve
+from calibrant.data.binning import UniformBins
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
 from calibrant.inference.estimate import Estimate, estimate
-from calibrant.measures.bin_table import BinTable, bin_table
+from calibrant.measures.bin_table import BinTable, table_of
+from calibrant.measures.binned import read_binning
 from calibrant.measures.point_masses import PointMasses, are_few, point_masses
 from calibrant.measures.scores import ScoreDecomposition, score_decomposition
 from calibrant.measures.smooth import curve_bandwidth
@@ -85,7 +87,7 @@ class Window:
         return window if window.span <= _WIDE_WINDOW + _SLACK else cls(0.0, 1.0)
 
     def holds(self, x: FloatArray) -> Mask:
-        """Tell which scores are shown."""
+        """Return which scores are shown."""
         slack = _SLACK * self.span
         return np.asarray((x >= self.low - slack) & (x <= self.high + slack))
 
@@ -157,8 +159,8 @@ class ReliabilityView:
     def known(self) -> Mask:
         """Where the curve is known.
 
-        A kernel estimate is known where rows count for at least as much, weighted by the kernel,
-        as one row a bandwidth away does, and no farther than a bandwidth from all scores.
+        A kernel estimate is known where the kernel weights of the rows add up to at least that of
+        one row a bandwidth away, and no farther than a bandwidth from all scores.
         """
         curve, h = self.curve, self.curve.bandwidth
         known = np.isfinite(curve.y)
@@ -172,7 +174,7 @@ class ReliabilityView:
         return known
 
     def drawn(self, window: Window, *, deviation: bool = False) -> Curve:
-        """Return the curve, nan where it is not known or not shown; less the diagonal if asked."""
+        """Return the curve, or its deviation from the diagonal; nan where unknown or not shown."""
         curve = self.curve
         shown = self.known & window.holds(curve.x)
         level = curve.x if deviation and curve.method != "local" else 0.0
@@ -194,7 +196,7 @@ class ReliabilityView:
         return masses.less_scores() if deviation else masses
 
     def axis_names(self, *, deviation: bool = False) -> tuple[str, str]:
-        """Return what predictions and outcomes are called along the axes."""
+        """Return the names of the axes of predictions and outcomes."""
         return _AXES[self.is_confidence, deviation]
 
     def density(self) -> tuple[FloatArray, FloatArray]:
@@ -211,7 +213,7 @@ class ReliabilityView:
         return curve.density * frequency, curve.density * (1 - frequency)
 
     def recalibrated(self) -> Recalibrated:
-        """Return what the curve makes of the scores: of rows where known, else of the density."""
+        """Return the scores recalibrated by the curve: of rows where known, else of the density."""
         curve, rows = self.curve, self.rows
         if curve.method == "isotonic":
             score, weight = curve.y, curve.density
@@ -260,7 +262,7 @@ def view_of_rows(
     Parameters
     ----------
     y_true, y_prob, options
-        As given to :func:`calibrant.reliability_curve`; but the band holds for the whole curve
+        The arguments of :func:`calibrant.reliability_curve`; but the band holds for the whole curve
         unless ``simultaneous`` is False.
     measured
         Whether to measure the error that belongs to the curve.
@@ -273,7 +275,10 @@ def view_of_rows(
     curve = reliability_curve(problem, **asked)
     bins = masses = None
     if curve.method == "binned":
-        bins = bin_table(problem, **_only(options, "n_bins", "strategy"))
+        binning = read_binning(
+            options.get("n_bins", 15), options.get("strategy", "uniform"), "left"
+        )
+        bins = table_of(problem, binning.bins(problem))
     else:
         masses = point_masses(problem)
     view = ReliabilityView(
@@ -285,8 +290,8 @@ def view_of_rows(
         is_confidence=_is_confidence(y_prob, options.get("multiclass")),
         measured=found,
     )
-    n_bins = _narrow_bins(problem, Window.around([view]))
-    return replace(view, outcomes=bin_table(problem, n_bins=n_bins))
+    narrow = UniformBins.of(_narrow_bins(problem, Window.around([view])))
+    return replace(view, outcomes=table_of(problem, narrow))
 
 
 def view_of_curve(curve: Curve, table: BinTable | None = None) -> ReliabilityView:
@@ -301,20 +306,7 @@ def view_of_curve(curve: Curve, table: BinTable | None = None) -> ReliabilityVie
 
 def view_of_table(table: BinTable) -> ReliabilityView:
     """Return the view of a table: the curve through its bins, without intervals."""
-    filled = table.n > 0
-    fraction = table.weight[filled] / table.weight.sum()
-    unknown = np.full(len(fraction), np.nan)
-    curve = Curve(
-        x=table.mean_pred[filled],
-        y=table.mean_true[filled],
-        density=fraction / np.diff(table.edges)[filled],
-        low=unknown,
-        high=unknown,
-        bandwidth=float("nan"),
-        area=float(np.dot(fraction, np.abs(table.gap[filled]))),
-        method="binned",
-    )
-    return view_of_curve(curve, table)
+    return view_of_curve(curve_of_table(table), table)
 
 
 def level_runs(curve: Curve) -> IntArray:
@@ -338,7 +330,7 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
 
 
 def _is_confidence(y_prob: Any, multiclass: Any) -> bool:
-    """Tell whether predictions are the confidence in a predicted class."""
+    """Return whether predictions are the confidence in a predicted class."""
     if multiclass is not None or y_prob is None:
         return isinstance(multiclass, str) and multiclass == "confidence"
     shape = np.shape(y_prob)
@@ -357,15 +349,15 @@ def _score_range(problem: Problem) -> FloatArray:
 
 def _narrow_bins(problem: Problem, window: Window) -> int:
     """Return the number of bins of [0, 1] so narrow that a window shows them as lines."""
-    most = round(_NARROW_BINS / window.span)
+    maximum = round(_NARROW_BINS / window.span)
     if problem.is_exact:
-        return most
+        return maximum
     n_cells = round(1 / problem.cell_width)
-    return max(k for k in range(1, most + 1) if n_cells % k == 0)
+    return max(k for k in range(1, maximum + 1) if n_cells % k == 0)
 
 
 def _few_bins(table: BinTable) -> PointMasses | None:
-    """Return the means of a table's bins where those are few, else nothing."""
+    """Return the means of a table's bins where those are few, else None."""
     filled = table.n > 0
     if not are_few(table.n[filled]):
         return None
@@ -375,8 +367,8 @@ def _few_bins(table: BinTable) -> PointMasses | None:
 
 def _rounded_out(low: float, high: float) -> tuple[float, float]:
     """Return round numbers at or beyond two scores, within [0, 1]."""
-    least = (high - low) / _INTERVALS
-    power = 10.0 ** math.floor(math.log10(least))
-    step = power * next(number for number in _ROUND if number * power >= least * (1 - _SLACK))
+    minimum = (high - low) / _INTERVALS
+    power = 10.0 ** math.floor(math.log10(minimum))
+    step = power * next(number for number in _ROUND if number * power >= minimum * (1 - _SLACK))
     first, last = math.floor(low / step + _SLACK), math.ceil(high / step - _SLACK)
     return max(round(first * step, 12), 0.0), min(round(last * step, 12), 1.0)

@@ -1,4 +1,4 @@
-"""Tests of calibration, and the laws that their P-values come from."""
+"""Tests of calibration, and the distributions of their P-values."""
 
 from calibrant.numerics.probability import BrownianDistribution, brownian_max, brownian_range
 

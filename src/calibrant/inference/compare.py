@@ -1,4 +1,8 @@
-"""What a comparison of models on the same rows says."""
+"""Models compared on the same rows: differences of a measure, and a ranking.
+
+Differences of calibration errors come from noise simulated for all models together, differences of
+mean scores from the t-distribution: see :mod:`calibrant.inference.paired`.
+"""
 
 from __future__ import annotations
 
@@ -11,6 +15,7 @@ from itertools import combinations
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import Result, frame
 from calibrant.data import validation
@@ -21,14 +26,24 @@ from calibrant.data.validation import Generator, as_array, read_generator
 from calibrant.errors import CalibrantError, shown
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Clusters, Question, View, check_has_interval, read_codes
-from calibrant.inference.paired import Difference, MeanLoss, difference, drawn_together, read_losses
-from calibrant.measures.registry import MeasureInfo, RowLosses, comparable, find_measure
+from calibrant.inference.paired import (
+    Difference,
+    Losses,
+    MeanLoss,
+    difference,
+    joint_noise,
+    read_losses,
+)
+from calibrant.measures.registry import Measure, comparable, find_measure
 from calibrant.numerics.probability import holm
 
 if TYPE_CHECKING:
     import pandas as pd
 
 __all__ = ["ComparedModel", "Comparison", "PairedDifference", "compare"]
+
+T = TypeVar("T")
+Compared = tuple[list[Estimate], list[Difference]]
 
 
 @dataclass(frozen=True)
@@ -52,25 +67,25 @@ class ComparedModel(Result):
 
 @dataclass(frozen=True)
 class PairedDifference(Result):
-    """How much larger the measure of one model is than that of another, on the same rows.
+    """The measure of one model minus that of another, on the same rows.
 
     Attributes
     ----------
     a, b
-        The names of the two.
+        The names of the two models.
     difference
         The value of a minus that of b.
     bias_corrected
         The same without the effect of noise, which may differ between the two.
     low, high
-        The ends of the interval for the population's difference.
+        The ends of the confidence interval for the population's difference.
     p_value
-        Chance of a difference as extreme if the population's is 0; never 0.
+        Probability of a difference at least as extreme if the population's is 0; never 0.
     p_adjusted
-        The P-value adjusted for the number of pairs, by Holm's rule.
+        The P-value adjusted for the number of pairs by Holm's method.
     better
-        The one with the smaller measure, where the adjusted P-value is at most 1 - level; None
-        where they are tied.
+        The model with the smaller measure, where the adjusted P-value is at most 1 - level; None
+        where the two are tied.
     """
 
     a: str
@@ -83,8 +98,8 @@ class PairedDifference(Result):
     p_adjusted: float
     better: str | None
 
-    def turned(self) -> PairedDifference:
-        """Return the difference the other way round."""
+    def reversed(self) -> PairedDifference:
+        """Return b minus a."""
         return replace(
             self,
             a=self.b,
@@ -103,16 +118,16 @@ class Comparison(Result):
     Attributes
     ----------
     models
-        The models in order of rank; among equals, of the value without the effect of noise.
+        The models in order of rank, then of their bias-corrected value.
     pairs
         The differences of all pairs, in the order in which models were given.
     measure
-        What was measured; less is better.
+        The name of the measure; less is better.
     level
-        Of the intervals; models count as different where the adjusted P-value is at most
+        Confidence level of the intervals; models differ where the adjusted P-value is at most
         1 - level.
     n
-        How many rows were measured.
+        The number of rows that carry weight.
     """
 
     models: tuple[ComparedModel, ...]
@@ -130,17 +145,17 @@ class Comparison(Result):
         raise CalibrantError(f"there is no model {name!r} here; there are: {known}")
 
     def pair(self, a: str, b: str) -> PairedDifference:
-        """Return the difference of two models, whichever way round it was made."""
+        """Return the difference of two models, a minus b."""
         first, second = self[a].name, self[b].name
         for one in self.pairs:
             if (one.a, one.b) == (first, second):
                 return one
             if (one.a, one.b) == (second, first):
-                return one.turned()
+                return one.reversed()
         raise CalibrantError(f"a model is not compared with itself; got {a!r} twice")
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row a pair."""
+        """Return a pandas table with one row per pair."""
         rows = [one.to_dict() for one in self.pairs]
         return frame({name: [row[name] for row in rows] for name in rows[0]})
 
@@ -176,44 +191,139 @@ class Comparison(Result):
             )
 
 
-# The rows and the predictions of several models, as they come in.
+def compare(
+    y_true: ArrayLike,
+    y_probs: Mapping[str, ArrayLike],
+    *,
+    measure: str | Callable[..., float] = "smooth_ece",
+    level: float = 0.95,
+    n_resamples: int = 1000,
+    rng: int | Generator = 0,
+    clusters: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+    **options: Any,
+) -> Comparison:
+    """Compare models on the same rows: paired differences of a measure, and a ranking.
 
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, eq=False)
-class Inputs:
-    """Rows and the predictions of all models, as they were given.
-
-    Attributes
+    Parameters
     ----------
-    y_true, sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
-    models
-        Predictions by the name of their model.
-    clusters
-        One cluster label per row, or None.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_probs : dict of array_like
+        The predictions of each model by its name, all for the same rows; sketches are refused.
+    measure : str or callable
+        The name of a calibration error that has an interval, such as "smooth_ece", "ece",
+        "ecce_mad", "ecce_r" or "logit_smoothed_ece", or of a proper score, "brier_score" or
+        "log_score"; or that function.
+    level : float
+        Confidence level.
+
+        Models differ where the adjusted P-value is at most 1 - level.
+    n_resamples : int
+        Number of draws of the noise, at least 39.
+
+        No P-value of a calibration error is below 2 / (n_resamples + 1), so that k pairs need at
+        least 2 k / (1 - level) - 1 resamples: 39 for one pair at level 0.95.
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+
+        Proper scores of (n, C) predictions are those of all classes by default. By confidence each
+        model has outcomes of its own: whether its predicted class is right.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+    **options
+        Options of the measure, as given to it.
+
+    Returns
+    -------
+    Comparison
+        Models in order of rank, and the difference of each pair. A model's rank is 1 + the number
+        of models that are better by their adjusted P-value; ties in rank are in order of
+        `bias_corrected`.
+
+    See Also
+    --------
+    estimate : The measure of one model with its interval.
+    by_group : One model on different rows.
+
+    Notes
+    -----
+    P-values are two-sided, and adjusted for the number of pairs by Holm's method; intervals are
+    not. Ties are not transitive: with a, b tied and b, c tied, a may still be better than c.
+
+    Calibration errors: noise is simulated for all models together, the same multiplier for the same
+    row (or cluster). A model is called worse only if perfect calibration of it is rejected. Thus
+    of two perfectly calibrated models one is called worse than the other with probability at most
+    1 - level, however much more noise adds to the error of one of them: this is proved, up to the
+    approximations that :func:`calibrant.estimate` makes for `low`. For models of equal error it is
+    argued, and checked by simulation (see ``calibrant.inference.paired``): a nominal 5% was at
+    most 6%.
+
+    The price is power where errors are near the noise level; and for two models with small errors
+    of much the same shape, whose difference would be less noisy if it were known that neither is
+    calibrated. Equal predictions have a difference of 0 exactly.
+
+    Proper scores: the mean difference of losses with its t-interval; where one outcome is rare, the
+    variance is at least that of outcomes drawn from the predictions. An infinite log score
+    is refused.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import simulate
+    >>> rows = simulate("overconfident", 2000, rng=1)
+    >>> hedged = 0.5 + 0.6 * (rows.y_prob - 0.5)
+    >>> found = compare(rows.y_true, {"as given": rows.y_prob, "hedged": hedged})
+    >>> [(model.name, model.rank) for model in found.models]
+    [('hedged', 1), ('as given', 2)]
+    >>> found.pair("as given", "hedged").low > 0
+    True
     """
+    info = find_measure(measure, comparable())
+    level, is_score = validation.as_level(level), info.kind == "score"
+    models = _read_models(y_true, y_probs)
+    n_pairs = math.comb(len(models), 2)
+    # Differences of proper scores have a formula; those of errors need P-values small enough.
+    minimum = validation.MIN_RESAMPLES if is_score else validation.min_resamples(level, n_pairs)
+    why = f" for {n_pairs} pair{'s' * (n_pairs > 1)} at level {level:g}"
+    n_resamples = validation.as_resamples(n_resamples, minimum, "" if is_score else why)
+    error = info.read(options)
+    about_rows = (sample_weight, multiclass, labels, pos_label)
+    if info.losses is None:
+        check_has_interval(info.name, error)
+        problems = _read_each(one_problem, y_true, models, about_rows)
+        asked = _Asked(info.name, level, n_resamples, rng, clusters, sample_weight)
+        estimates, differences = _by_error(error, problems, asked)
+    else:
+        losses = _read_each(partial(read_losses, info.losses), y_true, models, about_rows)
+        n = len(losses[0].w)
+        _check_rows(n)
+        cluster = None if clusters is None else read_codes(clusters, sample_weight, n)
+        estimates, differences = _by_score(info.name, losses, level, cluster)
+    pairs = _adjusted(list(models), estimates, differences, level)
+    return Comparison(
+        models=_ranked(list(models), estimates, pairs),
+        pairs=pairs,
+        measure=info.name,
+        level=level,
+        n=estimates[0].n,
+    )
 
-    y_true: Any
-    models: Mapping[str, Any]
-    sample_weight: Any
-    multiclass: Any
-    labels: Sequence[Any] | None
-    pos_label: Any
-    clusters: Any
 
-    def read(self, reader: Callable[..., T]) -> list[T]:
-        """Read each model, telling in errors which one it is."""
-        rest = (self.sample_weight, self.multiclass, self.labels, self.pos_label)
-        read = []
-        for name, y_prob in self.models.items():
-            with _named(name):
-                read.append(reader(self.y_true, y_prob, *rest))
-        return read
-
-
-def read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
+def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
     """Return the predictions of two models or more by name."""
     given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
     if any(isinstance(one, Sketch) for one in (y_true, *given)):
@@ -254,15 +364,20 @@ def _check_same_classes(models: Mapping[str, Any]) -> None:
             )
 
 
-def check_rows(n: int) -> None:
-    """Refuse a single row, of whose noise nothing is known."""
-    if n < 2:
-        raise CalibrantError("compare needs at least two rows that carry weight; got 1")
+def _read_each(
+    reader: Callable[..., T], y_true: Any, models: Mapping[str, Any], about_rows: tuple[Any, ...]
+) -> list[T]:
+    """Read the rows of each model; an error names the model."""
+    read = []
+    for name, y_prob in models.items():
+        with _named(name):
+            read.append(reader(y_true, y_prob, *about_rows))
+    return read
 
 
 @contextmanager
 def _named(model: str) -> Iterator[None]:
-    """Say in errors which model's predictions are meant."""
+    """Name the model in errors about its predictions."""
     try:
         yield
     except CalibrantError as problem:
@@ -271,191 +386,76 @@ def _named(model: str) -> Iterator[None]:
         raise
 
 
-# compare: which of several models is better calibrated on the same rows, and how sure is that.
-
-
-def compare(
-    y_true: Any,
-    y_probs: Mapping[str, Any],
-    *,
-    measure: str | Callable[..., float] = "smooth_ece",
-    level: float = 0.95,
-    n_resamples: int = 1000,
-    rng: int | Generator = 0,
-    clusters: Any = None,
-    sample_weight: Any = None,
-    multiclass: Any = None,
-    labels: Sequence[Any] | None = None,
-    pos_label: Any = None,
-    **options: Any,
-) -> Comparison:
-    """Compare models on the same rows: differences of a measure, a ranking, and how sure they are.
-
-    Parameters
-    ----------
-    y_true
-        Outcomes, as in :func:`calibrant.ece`.
-    y_probs
-        Predictions by the name of their model, each as `y_prob` in :func:`calibrant.ece`. Rows
-        must be the same for all; a sketch does not know which they are.
-    measure
-        The name of a calibration error that has an interval, such as "smooth_ece", "ece",
-        "ecce_mad", "ecce_r" or "logit_smoothed_ece", or of a proper score, "brier_score" or
-        "log_score"; or that function.
-    level
-        Of the intervals. Models differ where the adjusted P-value is at most 1 - level.
-    n_resamples
-        The number of resamples, for calibration errors; no P-value of theirs is below
-        2 / (n_resamples + 1), so that k pairs need at least 2 k / (1 - level) - 1 of them: 39 for
-        one pair at level 0.95.
-    rng
-        A seed or a generator; the same seed gives the same comparison.
-    clusters
-        One cluster label per row, as in :func:`calibrant.estimate`.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`. Weights must not depend on the outcome given the scores.
-    multiclass
-        "confidence" or a class label. (n, C) predictions without it are compared by confidence,
-        where each model has outcomes of its own (whether its predicted class is right), or by the
-        full proper score.
-    **options
-        Options of the measure, as in :func:`calibrant.estimate`.
-
-    Returns
-    -------
-    Comparison
-        Models in order of rank, and a row a pair. A model's rank is 1 + the number of models that
-        are better than it by their adjusted P-value: models that cannot be told apart share ranks.
-        Among equals the order is that of `bias_corrected`.
-
-    Notes
-    -----
-    P-values are two-sided, and adjusted for the number of pairs by Holm's rule; intervals are not.
-    Being tied is no equivalence relation: with a, b tied and b, c tied, a may still be better
-    than c.
-
-    Calibration errors: noise is drawn for all models together, the same multiplier for the same row
-    (or cluster). A model is called worse only if it is itself refuted as perfectly calibrated. Thus
-    of two perfectly calibrated models one is called worse than the other with probability at most
-    1 - level, however much larger the sample's error is that noise gives to one of them: this
-    is proved, up to what :func:`calibrant.estimate` says of its lower end. For models that err
-    equally it is argued, and checked by simulation (see ``calibrant.inference.paired``): a
-    nominal 5% was at most 6%.
-
-    The price is power where errors are near what noise makes of none; and for two models that err
-    little and in much the same way, whose difference could be told with less noise if it were
-    known that neither is calibrated. Equal predictions have a difference of 0 exactly.
-
-    Proper scores: the mean difference of losses with its t-interval; where one outcome is rare, the
-    variance is at least what outcomes drawn from the predictions would have. An infinite log score
-    is refused.
-
-    Examples
-    --------
-    >>> from calibrant.datasets import simulate
-    >>> rows = simulate("overconfident", 2000, rng=1)
-    >>> hedged = 0.5 + 0.6 * (rows.y_prob - 0.5)
-    >>> found = compare(rows.y_true, {"as given": rows.y_prob, "hedged": hedged})
-    >>> [(model.name, model.rank) for model in found.models]
-    [('hedged', 1), ('as given', 2)]
-    >>> found.pair("as given", "hedged").low > 0
-    True
-    """
-    info = find_measure(measure, comparable())
-    level, is_score = validation.as_level(level), info.kind == "score"
-    models = read_models(y_true, y_probs)
-    n_pairs = math.comb(len(models), 2)
-    # Differences of proper scores have a formula; those of errors need P-values small enough.
-    minimum = validation.MIN_RESAMPLES if is_score else validation.min_resamples(level, n_pairs)
-    why = f" for {n_pairs} pair{'s' * (n_pairs > 1)} at level {level:g}"
-    n_resamples = validation.as_resamples(n_resamples, minimum, "" if is_score else why)
-    inputs = Inputs(y_true, models, sample_weight, multiclass, labels, pos_label, clusters)
-    asked = Asked(info, options, level, n_resamples, rng)
-    compared = (
-        _by_error(asked, inputs) if info.losses is None else _by_score(asked, info.losses, inputs)
-    )
-    pairs = _adjusted(list(models), compared, level)
-    return Comparison(
-        models=_ranked(list(models), compared.estimates, pairs),
-        pairs=pairs,
-        measure=info.name,
-        level=level,
-        n=compared.estimates[0].n,
-    )
+def _check_rows(n: int) -> None:
+    """Refuse a single row, whose noise is unknown."""
+    if n < 2:
+        raise CalibrantError("compare needs at least two rows that carry weight; got 1")
 
 
 @dataclass(frozen=True, eq=False)
-class Asked:
-    """What is asked of the models."""
+class _Asked:
+    """The comparison asked for."""
 
-    measure: MeasureInfo
-    options: dict[str, Any]
+    measure: str
     level: float
     n_resamples: int
     rng: int | Generator
+    clusters: Any
+    sample_weight: Any
 
 
-@dataclass(frozen=True, eq=False)
-class Compared:
-    """Each model by itself, and the differences of all pairs, in the order given."""
-
-    estimates: list[Estimate]
-    differences: list[Difference]
-
-
-def _by_error(asked: Asked, inputs: Inputs) -> Compared:
-    """Compare by a calibration error."""
-    error = asked.measure.read(asked.options)
-    check_has_interval(asked.measure.name, error)
-    problems = inputs.read(one_problem)
+def _by_error(error: Measure, problems: list[Problem], asked: _Asked) -> Compared:
+    """Return the calibration error of each model, and the differences of all pairs."""
     n = problems[0].n
-    check_rows(n)
+    _check_rows(n)
     estimates, views = [], []
     rng = read_generator(asked.rng)
-    labels, weight = inputs.clusters, inputs.sample_weight
-    together = Clusters.read(labels, weight, problems[0], rng) or Clusters.single_rows(n, rng)
+    clusters = Clusters.read(asked.clusters, asked.sample_weight, problems[0], rng)
+    units = clusters or Clusters.single_rows(n, rng)
     for problem in problems:
         # A seed starts anew for each, so that each is what `estimate` gives.
-        own = read_generator(asked.rng)
-        clusters = Clusters.read(labels, weight, problem, own)
-        question = Question(asked.level, asked.n_resamples, own, clusters)
-        estimates.append(estimated(asked.measure.name, error, problem, question))
-        views.append(View.of(error, problem, estimates[-1].value, together))
-    clustered = inputs.clusters is not None
+        own_rng = read_generator(asked.rng)
+        own = Clusters.read(asked.clusters, asked.sample_weight, problem, own_rng)
+        question = Question(asked.level, asked.n_resamples, own_rng, own)
+        estimates.append(estimated(asked.measure, error, problem, question))
+        views.append(View.of(error, problem, estimates[-1].value, units))
     needed = validation.min_resamples(asked.level, math.comb(len(views), 2))
-    models = drawn_together(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
+    clustered = clusters is not None
+    models = joint_noise(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
     differences = [
         Difference(0.0, 0.0, 1.0, 1.0)
-        if _are_alike(problems[i], problems[j])
+        if _are_equal(problems[i], problems[j])
         else difference(models[i], models[j], asked.level)
         for i, j in combinations(range(len(models)), 2)
     ]
-    return Compared(estimates, differences)
+    return estimates, differences
 
 
-def _by_score(asked: Asked, row_losses: RowLosses, inputs: Inputs) -> Compared:
-    """Compare by a proper score."""
-    asked.measure.read(asked.options)  # refuses options that there are not
-    losses = inputs.read(partial(read_losses, row_losses))
+def _by_score(measure: str, losses: list[Losses], level: float, cluster: Any) -> Compared:
+    """Return the proper score of each model, and the differences of all pairs."""
     n = len(losses[0].w)
-    check_rows(n)
-    cluster = None
-    if inputs.clusters is not None:
-        cluster = read_codes(inputs.clusters, inputs.sample_weight, n)
     means = [MeanLoss.of(one, cluster) for one in losses]
-    estimates = [one.estimate(asked.measure.name, asked.level, n) for one in means]
     differences = [
-        MeanLoss.of(a.minus(b), cluster).difference(asked.level) for a, b in combinations(losses, 2)
+        MeanLoss.of(a.minus(b), cluster).difference(level) for a, b in combinations(losses, 2)
     ]
-    return Compared(estimates, differences)
+    return [one.estimate(measure, level, n) for one in means], differences
 
 
-def _adjusted(names: list[str], compared: Compared, level: float) -> tuple[PairedDifference, ...]:
-    adjusted = holm([one.p_value for one in compared.differences]).tolist()
+def _are_equal(one: Problem, other: Problem) -> bool:
+    """Return whether two models make the same predictions, with the same outcomes."""
+    pairs = zip(one.rows.columns(), other.rows.columns(), strict=True)
+    return all(np.array_equal(first, second) for first, second in pairs)
+
+
+def _adjusted(
+    names: list[str], estimates: list[Estimate], differences: list[Difference], level: float
+) -> tuple[PairedDifference, ...]:
+    """Return the differences of all pairs with adjusted P-values."""
+    adjusted = holm([one.p_value for one in differences]).tolist()
+    models = combinations(zip(names, estimates, strict=True), 2)
     pairs = []
-    both = combinations(zip(names, compared.estimates, strict=True), 2)
-    for ((a, of_a), (b, of_b)), found, p in zip(both, compared.differences, adjusted, strict=True):
-        smaller = b if found.p_more < found.p_less else a
+    for ((a, of_a), (b, of_b)), found, p in zip(models, differences, adjusted, strict=True):
+        smaller = b if found.p_greater < found.p_less else a
         pairs.append(
             PairedDifference(
                 a=a,
@@ -483,9 +483,3 @@ def _ranked(
     ]
     models.sort(key=lambda one: (one.rank, one.estimate.bias_corrected, one.estimate.value))
     return tuple(models)
-
-
-def _are_alike(one: Problem, other: Problem) -> bool:
-    """Tell whether two models make the same predictions, with the same outcomes."""
-    pairs = zip(one.rows.columns(), other.rows.columns(), strict=True)
-    return all(np.array_equal(first, second) for first, second in pairs)

@@ -1,21 +1,32 @@
-"""Results of tests of calibration."""
+"""Tests of calibration without bins, by the maximum excursion of cumulative differences.
+
+The statistics are those of :func:`calibrant.ecce_r` ("range") and :func:`calibrant.ecce_mad`
+("max"). Under the null hypothesis the cumulative differences of many rows are close to Brownian
+motion, which gives the asymptotic P-values; simulation gives P-values for any number of rows. Both
+are conditional on the weights: these may depend on the scores, but not on the outcomes given the
+scores.
+"""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
+
+from numpy.typing import ArrayLike
 
 from calibrant._base import Result
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.problem import Problem
+from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.inference.null_simulation import (
     TIE,
-    CalibratedOutcomes,
     Null,
+    calibrated_outcomes,
     permuted_within,
     simulate,
 )
@@ -28,31 +39,35 @@ from calibrant.measures.cumulative import (
 from calibrant.measures.subpopulation import GroupCells, group_alone, read_group
 from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
 
-__all__ = ["cumulative_test", "subpopulation_test"]
+__all__ = ["TestResult", "cumulative_test", "subpopulation_test"]
+
+_DISTRIBUTIONS = {Statistic.MAX: brownian_max, Statistic.RANGE: brownian_range}
+# Beyond about 38 sigma the probability is smaller than any double, but it is not 0.
+_SMALLEST = sys.float_info.min
 
 
 @dataclass(frozen=True, repr=False)
 class TestResult(Result):
-    """A test of calibration: how far something strays from 0, and how surprising that is.
+    """A test of calibration: its statistic and P-value.
 
     Attributes
     ----------
     statistic
-        How far, in units of probability.
+        The statistic, in units of probability.
     normalized
-        The statistic in units of `sigma`.
+        The statistic divided by `sigma`.
     p_value
-        Chance of a statistic at least as large under the null hypothesis; never 0.
+        Probability of a statistic at least as large under the null hypothesis; never 0.
     sigma
-        The standard deviation by which the statistic is judged.
+        The standard deviation to which the statistic is compared.
     n
-        How many rows were tested.
+        The number of rows tested.
     test
-        What was tested, in a few words.
+        The null hypothesis and the statistic, in a few words.
     method
-        "asymptotic" or "monte_carlo": where the P-value comes from.
+        "asymptotic" or "monte_carlo": how the P-value was found.
     n_resamples
-        How many samples were simulated for it; 0 for an asymptotic one.
+        The number of simulated samples; 0 for an asymptotic P-value.
     """
 
     statistic: float
@@ -69,7 +84,7 @@ class TestResult(Result):
 
     @property
     def is_least(self) -> bool:
-        """Whether no simulated sample strayed as far: then the P-value is a bound, no more."""
+        """Whether no simulated statistic is as large: the P-value is then an upper bound."""
         return self.n_resamples > 0 and self.p_value * (1 + self.n_resamples) < 1.5
 
     def __repr__(self) -> str:
@@ -79,64 +94,32 @@ class TestResult(Result):
         )
 
 
-# Tests of calibration without bins, by the maximum excursion of cumulative differences.
-#
-# The statistics are those of :func:`calibrant.ecce_r` ("range") and :func:`calibrant.ecce_mad`
-# ("max"). Under the null hypothesis the cumulative differences of many rows are like Brownian motion,
-# which gives the asymptotic P-values; simulation gives P-values for any number of rows. Either way
-# the weights are taken as given: they may depend on the scores, but not on the outcomes beyond them.
+class CumulativeTestOptions(RowOptions, total=False):
+    """Options of :func:`cumulative_test`."""
 
-_LAWS = {Statistic.MAX: brownian_max, Statistic.RANGE: brownian_range}
-# Beyond about 38 sigma the probability is smaller than any double, but it is not 0.
-_SMALLEST = sys.float_info.min
-
-
-@dataclass(frozen=True)
-class ExcursionTest:
-    """A test of cumulative differences: which statistic, and where its P-value comes from.
-
-    `n_resamples` simulated samples give the P-value, or Brownian motion where there are none.
-    """
-
-    statistic: Statistic
+    statistic: Literal["range", "max"]
+    method: Literal["asymptotic", "monte_carlo"]
     n_resamples: int
-    rng: Generator
-
-    def __call__(
-        self, differences: CumulativeDifferences, null: Callable[[], Null], n: int, about: str
-    ) -> TestResult:
-        """Test differences over n rows; the null hypothesis is made only if it is simulated."""
-        observed = differences.excursion(self.statistic)
-        if differences.sigma == 0 and observed > 0:
-            raise _contradiction(differences, about)
-        sigma = known_sigma(differences, f"a test of {about}")
-        if self.n_resamples:
-            high, low = simulate(null(), self.n_resamples, self.rng)
-            simulated = self.statistic.of(high, low) / differences.total
-            p_value = rank_p_value(simulated, observed, TIE * sigma)
-        else:
-            p_value = max(float(_LAWS[self.statistic].sf(observed / sigma)), _SMALLEST)
-        return TestResult(
-            statistic=observed,
-            normalized=observed / sigma,
-            p_value=p_value,
-            sigma=sigma,
-            n=n,
-            test=f"{about}, {self.statistic.value}",
-            method="monte_carlo" if self.n_resamples else "asymptotic",
-            n_resamples=self.n_resamples,
-        )
+    rng: int | Generator
 
 
+@overload
 def cumulative_test(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: Sketch | Problem, **options: Unpack[CumulativeTestOptions]
+) -> TestResult: ...
+@overload
+def cumulative_test(
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeTestOptions]
+) -> TestResult: ...
+def cumulative_test(
+    y_true: ArrayLike | Sketch | Problem,
+    y_prob: ArrayLike | None = None,
     *,
     statistic: Literal["range", "max"] = "range",
     method: Literal["asymptotic", "monte_carlo"] = "asymptotic",
     n_resamples: int = 9999,
     rng: int | Generator = 0,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -147,22 +130,34 @@ def cumulative_test(
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`, without soft labels, whose noise is unknown.
-    statistic
-        "range", :func:`calibrant.ecce_r`, or "max", :func:`calibrant.ecce_mad`.
-    method
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+
+        Soft labels, whose noise is unknown, are refused.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    statistic : {"range", "max"}
+        The range of the cumulative differences, :func:`calibrant.ecce_r`, or their maximum
+        absolute value, :func:`calibrant.ecce_mad`.
+    method : {"asymptotic", "monte_carlo"}
         "asymptotic": the distribution of Brownian motion at statistic / sigma. "monte_carlo": the
         rank among simulated samples, (1 + number at least as large) / (1 + n_resamples).
-    n_resamples
-        The number of samples that "monte_carlo" simulates, at least 39: no P-value is below
-        1 / (n_resamples + 1).
-    rng
-        A seed or a generator for them; the same seed gives the same P-value.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a test is about one binary problem.
+    n_resamples : int
+        Number of draws of the noise, at least 39.
+
+        For "monte_carlo" alone, whose P-values are at least 1 / (n_resamples + 1).
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
@@ -170,28 +165,28 @@ def cumulative_test(
         The statistic, in units of probability and of sigma_n, and its P-value, never 0: an
         asymptotic one too small for a double is given as the smallest, 2.2e-308.
 
+    See Also
+    --------
+    subpopulation_test : A group against its population.
+    calibration_slope_test : More powerful where the calibration curve is logistic.
+
     Notes
     -----
-    Weights must not depend on the outcome given the score: they may be counts, or fractions of
-    a population, but weights chosen by outcome, such as class weights or inverse probabilities of
-    having been kept that differ between outcomes, make any P-value meaningless.
+    Weights may be counts, or fractions of a population; class weights, or inverse sampling
+    probabilities that differ between outcomes, make any P-value meaningless. Doubling all weights
+    changes nothing; doubling the rows does reduce noise.
 
-    A Monte-Carlo P-value is then valid for every n, with ties too: it rejects at most as often as
-    it says. Asymptotic ones want many rows, and nearly distinct scores: with heavily tied
-    scores there are few increments, excursions are smaller than those of Brownian motion, and
-    P-values are conservative.
-    For calibrated scores in tenths at n = 10 000, a nominal 5% is really about 2% for "range" and
-    3% for "max".
+    Monte-Carlo P-values are valid for every n, with ties too. Asymptotic ones need many rows and
+    nearly distinct scores: with heavily tied scores there are few increments, excursions are
+    smaller than those of Brownian motion, and P-values are conservative. For calibrated scores in
+    tenths at n = 10 000, a nominal 5% is really about 2% for "range" and 3% for "max".
 
     An outcome of 1 at a prediction of 0, or of 0 at a prediction of 1, refutes the null hypothesis
-    by itself, whatever the P-value, which such a row hardly moves.
+    by itself, but hardly changes the P-value.
 
     Asymptotic: two passes over many rows and a sort of few of them. Monte Carlo: time in proportion
-    to `n_resamples` times the number of distinct scores, about 0.1 s for 10^7 of them; memory a few
-    megabytes.
-
-    Doubling all weights changes nothing, but it is not the same as doubling the rows, which does
-    reduce noise.
+    to `n_resamples` times the number of distinct scores, about 0.1 s for a product of 10^7; memory
+    a few megabytes.
 
     References
     ----------
@@ -210,52 +205,73 @@ def cumulative_test(
     test = _read_test(statistic, method, n_resamples, rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     differences = cumulative_differences(problem, only_extremes=True)
-    return test(differences, lambda: CalibratedOutcomes.of(problem), problem.n, "calibration")
+    return test(differences, lambda: calibrated_outcomes(problem), problem.n, "calibration")
 
 
 def subpopulation_test(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    group: Any,
+    group: ArrayLike,
     against: Literal["population", "calibration"] = "population",
     statistic: Literal["range", "max"] = "range",
     method: Literal["asymptotic", "monte_carlo"] = "asymptotic",
     n_resamples: int = 9999,
     rng: int | Generator = 0,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> TestResult:
     """Test whether a group differs from its population, or from its own predictions.
 
-    Against the population the null hypothesis is that at the same score outcomes do not depend on
-    who is in the group; predictions may be badly calibrated, as long as they are so for all alike
-    (see Notes where scores are not shared).
-    Against calibration it is that the group's own outcomes follow the predictions:
-    :func:`cumulative_test` of its rows.
+    Against the population the null hypothesis is that outcomes are independent of membership given
+    the score; predictions may be miscalibrated, as long as they are equally so for all (see Notes
+    where scores are not shared). Against calibration it is that the group's own outcomes follow the
+    predictions: :func:`cumulative_test` of its rows.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`, without soft labels: the whole population.
-    group
-        True for the rows of the group.
-    against
-        "population" or "calibration".
-    statistic, method, n_resamples, rng
-        As in :func:`cumulative_test`.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a test is about one binary problem.
+    y_true : array_like
+        Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has several
+        columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    group : array_like of bool
+        True for the rows of the group; all rows are the population.
+    against : {"population", "calibration"}
+        The null hypothesis.
+    statistic : {"range", "max"}
+        The range of the cumulative differences, or their maximum absolute value.
+    method : {"asymptotic", "monte_carlo"}
+        "asymptotic": the distribution of Brownian motion at statistic / sigma. "monte_carlo": the
+        rank among simulated samples, (1 + number at least as large) / (1 + n_resamples).
+    n_resamples : int
+        Number of draws of the noise, at least 39.
+
+        For "monte_carlo" alone, whose P-values are at least 1 / (n_resamples + 1).
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     TestResult
         The statistic of :func:`calibrant.subpopulation_curve`, its sigma and its P-value; `n`
         counts the group's rows.
+
+    See Also
+    --------
+    subpopulation_curve : The cumulative differences that are tested.
+    by_group : Each of many groups against its own predictions.
 
     Notes
     -----
@@ -271,8 +287,6 @@ def subpopulation_test(
     on the score within a cell, as in narrow cells, or with calibrated predictions in wide ones. For
     a group of calibrated scores in tenths, the others' being continuous, a nominal 5% was 4 to 8%
     at n = 2000; with two or three events in all, and the group's scores rounded up, 12 to 14%.
-
-    Weights must not depend on the outcome given the score, as in :func:`cumulative_test`.
 
     References
     ----------
@@ -300,7 +314,7 @@ def subpopulation_test(
         alone = group_alone(problem, member)
         about = "group against calibration"
         differences = cumulative_differences(alone, only_extremes=True)
-        return test(differences, lambda: CalibratedOutcomes.of(alone), n, about)
+        return test(differences, lambda: calibrated_outcomes(alone), n, about)
     cells = GroupCells.around(problem, member)
     if not cells.is_telling:
         raise CalibrantError(
@@ -309,6 +323,41 @@ def subpopulation_test(
             argument="group",
         )
     return test(cells.differences(), lambda: permuted_within(cells), n, "group against population")
+
+
+@dataclass(frozen=True)
+class ExcursionTest:
+    """A test of cumulative differences, simulated unless `n_resamples` is 0."""
+
+    statistic: Statistic
+    n_resamples: int
+    rng: Generator
+
+    def __call__(
+        self, differences: CumulativeDifferences, null: Callable[[], Null], n: int, about: str
+    ) -> TestResult:
+        """Test differences over n rows; the null hypothesis is made only if it is simulated."""
+        observed = differences.excursion(self.statistic)
+        if differences.sigma == 0 and observed > 0:
+            raise _contradiction(differences, about)
+        sigma = known_sigma(differences, f"a test of {about}")
+        if self.n_resamples:
+            high, low = simulate(null(), self.n_resamples, self.rng)
+            simulated = self.statistic.of(high, low) / differences.total
+            p_value = rank_p_value(simulated, observed, TIE * sigma)
+        else:
+            distribution = _DISTRIBUTIONS[self.statistic]
+            p_value = max(float(distribution.sf(observed / sigma)), _SMALLEST)
+        return TestResult(
+            statistic=observed,
+            normalized=observed / sigma,
+            p_value=p_value,
+            sigma=sigma,
+            n=n,
+            test=f"{about}, {self.statistic.value}",
+            method="monte_carlo" if self.n_resamples else "asymptotic",
+            n_resamples=self.n_resamples,
+        )
 
 
 def _contradiction(differences: CumulativeDifferences, about: str) -> CalibrantError:

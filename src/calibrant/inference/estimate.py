@@ -1,15 +1,18 @@
-"""What an estimate of a calibration error says."""
+"""A calibration error with a confidence interval that holds at perfect calibration too."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, overload
+
+from numpy.typing import ArrayLike
 
 from calibrant._base import Result
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
+from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.inference.intervals import Clusters, Question, check_has_interval
 from calibrant.measures.registry import Measure, find_measure, with_interval
@@ -19,23 +22,23 @@ __all__ = ["Estimate", "estimate"]
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Result):
-    """A calibration error with an interval for its population value.
+    """A calibration error with a confidence interval for its population value.
 
     Attributes
     ----------
     value
-        The error of the sample. Noise makes it larger, on average, than that of the population.
+        The error of the sample: noise makes it larger, on average, than that of the population.
     bias_corrected
         The error without the effect of noise.
     low, high
         The ends of the interval. Near perfect calibration `high` may be below `value`.
     level
-        The chance that the interval was to have of holding the population value.
+        The confidence level.
     n
-        How many rows were measured.
+        The number of rows that carry weight.
     error_bound
-        How far `value` may be from that of the rows themselves: 0 for rows, certified for a
-        sketch. The interval allows for it.
+        A bound on the distance between `value` and that of the rows themselves: 0 for rows,
+        certified for a sketch. The interval allows for it.
     measure
         The name of the measure.
     method
@@ -59,26 +62,31 @@ class Estimate(Result):
         )
 
 
-# estimate: a calibration error with an interval that holds at perfect calibration too.
-
-
+@overload
+def estimate(
+    measure: str | Callable[..., float], y_true: Sketch | Problem, **options: Any
+) -> Estimate: ...
+@overload
+def estimate(
+    measure: str | Callable[..., float], y_true: ArrayLike, y_prob: ArrayLike, **options: Any
+) -> Estimate: ...
 def estimate(
     measure: str | Callable[..., float],
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch | Problem,
+    y_prob: ArrayLike | None = None,
     *,
     level: float = 0.95,
     method: Literal["uniform"] = "uniform",
     n_resamples: int = 1000,
     rng: int | Generator = 0,
-    clusters: Any = None,
-    sample_weight: Any = None,
+    clusters: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
     **options: Any,
 ) -> Estimate:
-    """Return a calibration error with an interval for its population value.
+    """Return a calibration error with a confidence interval for its population value.
 
     The population value is that at the same bins or scale, and the fixed point for smECE. The
     error of a sample is larger than that of its population, near perfect calibration by far; the
@@ -86,30 +94,39 @@ def estimate(
 
     Parameters
     ----------
-    measure
+    measure : str or callable
         The name of a calibration error that has an interval, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r" or "logit_smoothed_ece"; or that function.
-    y_true, y_prob
-        As in :func:`calibrant.ece`, or a :class:`calibrant.Sketch`.
-    level
-        How often the interval should hold the population value.
-    method
-        "uniform": the coverage holds at perfect calibration too, where that of percentile bootstrap
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    level : float
+        Confidence level.
+    method : {"uniform"}
+        The coverage holds at perfect calibration too, where that of percentile bootstrap
         intervals is 0.
-    n_resamples
-        The number of resamples, at least 39: of so many, the least and the greatest are the ends of
-        a 95% interval. Higher levels take 2 / (1 - level) - 1 of them in any case, as far as 64 MB
-        hold them. Where the scale is finer than 0.004 of the range of scores fewer resamples, but
-        at least 300, do as well.
-    rng
-        A seed or a generator; the same seed gives the same interval.
-    clusters
-        One cluster label per row, such as a patient or a day: rows of one cluster may depend on
-        each other, clusters must not. A few tens of clusters are wanted.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`. Weights must not depend on the outcome given the score.
-    multiclass
-        "confidence" or a class label; an interval is about one binary problem.
+    n_resamples : int
+        Number of draws of the noise, at least 39.
+
+        Higher levels take 2 / (1 - level) - 1 of them in any case, as far as 64 MB hold them.
+        Where the scale is finer than 0.004 of the range of scores fewer, but at least 300, do as
+        well.
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
     **options
         Options of the measure, as given to it: `n_bins`, `strategy` and `norm` ("l1" or "l2") of
         ece, `bandwidth` of smooth_ece, `sigma` of logit_smoothed_ece.
@@ -118,17 +135,22 @@ def estimate(
     -------
     Estimate
         `value`, `bias_corrected`, `low` and `high`. Near perfect calibration `high` may be below
-        `value`: it then says that most of `value` is noise.
+        `value`: most of `value` is then noise.
+
+    See Also
+    --------
+    compare : Differences between the errors of several models on the same rows.
+    assess : Several measures with their intervals, a test, curves and a verdict.
 
     Notes
     -----
     Every error here is a norm N of an image h, linear in the residuals summed over narrow cells of
-    scores: h = h0 + e, the population's image and noise. Wanted is theta = N(h0), and T = N(h) is
-    seen. With a = (1 - level) / 2 and Q_a the a-quantile over draws of the noise,
+    scores: h = h0 + e, the population's image and noise. The target is theta = N(h0), observed is
+    T = N(h). With a = (1 - level) / 2 and Q_a the a-quantile over simulated noise,
 
     - low = 0 unless T > Q_{1-a} N(e0), e0 being drawn with outcomes Bernoulli(p);
-    - otherwise low = T - Q_{1-a}[N(g + e) - N(g)], g the image of least norm within 1.25 standard
-      deviations of h at every coordinate;
+    - otherwise low = T - Q_{1-a}[N(g + e) - N(g)], g the image of minimum norm within 1.25
+      standard deviations of h at every coordinate;
     - high = the x with Q_a N(x d + e) = max(T, median N(e)), d the image of norm 1 to which noise
       adds least; where fewer than 15 events make the noise, T + the x with x = -Q_a <s, e>, s being
       the linear function that attains the norm, and the variance of e growing with x;
@@ -138,16 +160,16 @@ def estimate(
     from norms at fixed scales.
 
     Proved: that low = 0 at perfect calibration with probability (1 + level) / 2 given the scores,
-    up to the width of cells, normal in place of large binomial counts and the number of draws; and
-    that theta - abs(<s, e>) <= T <= theta + N(e) always. Argued, and checked by simulation, but no
-    theorem for every population: that 1.25 standard deviations suffice for low, that d is least
+    up to the width of cells, normal in place of large binomial counts and the number of resamples;
+    and that theta - abs(<s, e>) <= T <= theta + N(e) always. Argued, and checked by simulation, but
+    no theorem for every population: that 1.25 standard deviations suffice for low, that d is least
     favourable for high, and that smECE's allowance for noise is the same at neighbouring scales.
 
-    Soft labels have noise that only their residuals tell: where all of these are 0 the interval is
-    [0, 0]. A sketch takes soft labels for the chances of drawn ones, which makes intervals wider;
-    what it does not know, `error_bound`, is added at both ends. The noise of clusters is drawn by
-    multipliers: the sum of z_g (R_gc - (W_g / W) r_c), R_gc being the residuals of cluster g in
-    cell c, also in the test for low.
+    The noise of soft labels is known from their residuals alone: where all of these are 0 the
+    interval is [0, 0]. A sketch takes soft labels for the probabilities of 0/1 outcomes, which
+    makes intervals wider; its `error_bound` is added at both ends. The noise of clusters is
+    simulated by multipliers: the sum of z_g (R_gc - (W_g / W) r_c), R_gc being the residuals of
+    cluster g in cell c, also in the test for low.
 
     One pass over the rows (one sort for cumulative errors), then the same work for any n.
 

@@ -1,10 +1,42 @@
-"""The noise of residuals summed over narrow cells of scores, of independent or dependent rows.
+"""Confidence intervals for calibration errors, valid at perfect calibration too.
+
+Every error here is a norm N of an image h that is linear in the residuals summed over narrow cells
+of scores: h = h0 + e, the population's image and noise that can be simulated. The target is
+theta = N(h0), observed is T = N(h0 + e). Noise adds to a norm: N(e) where h0 = 0, nothing
+where h0 is far from 0. A bootstrap around h, which lies further from 0 than h0 does, ignores this.
+Three questions, each asked of the least favourable population, make the interval; a is half of
+1 - level, Q_a the a-quantile over simulated noise.
+
+Is it 0?  low = 0 unless T > Q_{1-a} N(e0), e0 drawn under perfect calibration: outcomes
+Bernoulli(p). At perfect calibration low > 0 has probability a, whatever n and the scores.
+
+How low?  Let g have the minimum norm among images within KAPPA standard deviations of h at every
+coordinate: the best calibrated population that no coordinate contradicts. Then
+
+    low = T - Q_{1-a}[ N(g + e) - N(g) ].
+
+Whatever h0, T - theta is at most N(e), which is what this is if g = 0. What noise adds to abs(h0)
+at a coordinate decreases as abs(h0) grows, and abs(g) exceeds abs(h0) hardly anywhere: it is not
+underestimated where h0 is near 0. Where h is far from 0, N(g + e) - N(g) and N(h0 + e) - N(h0) are
+the same linear function of e: no width is lost.
+
+How high?  high = the x with Q_a N(x d + e) = T, N(d) = 1, along the direction d in which noise adds
+least and spreads most (`directions` of each norm), so that no population of error x makes a norm as
+small as T more likely. By duality, N(h0 + e) >= theta + <s, e> with s the linear function that
+attains the norm of h0; so high is never above the bound T - Q_a <s, e> that the linear function
+alone would give. Where noise is made of few events, only that bound is used.
+
+smECE is the scale s at which N_s = s, and N_s decreases with s: smECE >= s if and only if N_s >= s.
+A population of smECE s is thus tested by its norm at scale s, and no fixed point is ever searched
+for in simulated data.
 
 Rows may depend on each other within clusters, which are then resampled as a whole. With R_gc the
 residual total of cluster g in cell c and W_g its weight, resampling clusters changes the total r_c
 by the sum of z_g (R_gc - (W_g / W) r_c), z_g independent with variance 1: a multiplier bootstrap.
 Where clusters are many they are added up in bundles, each cluster with a random sign, which leaves
 the covariance of the noise unchanged on average, and nearly so in fact.
+
+Cost: one pass over the rows, then n_resamples times the number of cells, whatever n.
 """
 
 from __future__ import annotations
@@ -32,6 +64,24 @@ from calibrant.numerics.probability import monotone_root, weibull_quantile
 _NORMAL_VARIANCE = 9.0
 # Bundling changes covariances by about sqrt(2 / 1024), 4%.
 _MOST_BUNDLES = 1024
+# Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
+# a population off by 0.2 in a tenth of the scores has 94% of low ends right at 1, 95.5% at 1.25,
+# 96.5% at 2, of 97.5%.
+KAPPA = 1.25
+# With fewer events the noise estimated from one sample differs too much from that of the next.
+_FEW_EVENTS = 15.0
+# An error so many times the maximum of few resamples under perfect calibration refutes it. Of m
+# resamples, k = m a for a tail a, an error that all resamples would not refute exceeds the maximum
+# with probability a exp(-k) / k at most, whatever the distribution; here 3% of a.
+_FAR, _DRAWS_PER_TAIL = 2.0, 2.5
+# Norms of one outcome or another may be equal, but for rounding.
+_TIE = 1e-9
+# Ends are found to this fraction of the standard deviation of the mean residual, or of smECE.
+_PRECISION = 1e-6
+# Numbers in all resamples together. Where cells are so many that there would be more, an error is
+# the sum of so many nearly independent parts that fewer resamples, but at least 300, show its
+# quantiles as well. High levels need more of them, as far as 64 MB hold them.
+_NUMBERS, _MOST_NUMBERS, _FEWEST_DRAWS = 1 << 19, 1 << 23, 300
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,7 +276,7 @@ class Cells:
 
     @cached_property
     def events(self) -> float:
-        """How many events the noise is made of: few where one of the outcomes is rare.
+        """The effective number of events: few where one of the outcomes is rare.
 
         That many Poisson events have a sum of squares as variable, relative to its mean, as that
         of calibrated residuals. It is infinite for p = 1/2, where every square is 1/4.
@@ -256,16 +306,16 @@ class Cells:
         return noise
 
     def noise(self, n: int, rng: Generator, *, calibrated: bool = False) -> FloatArray:
-        """Draw what may have been added to the residual totals, shape (n, cells).
+        """Draw noise of the residual totals, shape (n, cells).
 
         Its variance has the shape of that of the residuals, or that under perfect calibration.
         """
-        # Moves so small that their squares are 0 say nothing.
+        # Moves so small that their squares underflow are ignored.
         drawn = 0.0 if self.moves is None else float(np.square(self.moves).sum())
         if self.moves is not None and drawn > 0:
             draws = _cluster_noise(self.moves, self.n_clusters, n, rng)
-            least = float(self.calibrated_variance.sum())
-            draws *= math.sqrt(max(least / drawn, 1.0))
+            expected = float(self.calibrated_variance.sum())
+            draws *= math.sqrt(max(expected / drawn, 1.0))
             return draws
         certain = not self.calibrated_variance.any()
         variance = self.calibrated_variance if calibrated and not certain else self.residual_squared
@@ -301,60 +351,6 @@ def _cluster_noise(moves: FloatArray, n_clusters: int, n: int, rng: Generator) -
     drawn *= np.sqrt((n_clusters - 1) / rng.chisquare(n_clusters - 1, (n, 1)))
     noise[:, moved] = drawn @ moves[:, moved]
     return noise
-
-
-# Intervals for the population value of a calibration error, true at perfect calibration too.
-#
-# Every error here is a norm N of an image h that is linear in the residual totals of cells:
-# h = h0 + e, the population's image and noise that can be simulated. Wanted is
-# theta = N(h0), and T = N(h0 + e) is seen. Noise adds to a norm: as much as N(e) where h0 = 0,
-# nothing where h0 stands clear of it. A bootstrap around h, which lies further from 0 than h0 does,
-# cannot see this. Three questions, each asked of the population that answers it least favourably,
-# make the interval; a is half of 1 - level, Q_a the a-quantile over simulated noise.
-#
-# Is it 0?  low = 0 unless T > Q_{1-a} N(e0), e0 drawn under perfect calibration: outcomes
-# Bernoulli(p). At perfect calibration low > 0 has probability a, whatever n and the scores.
-#
-# How low?  Let g have the least norm among images within KAPPA standard deviations of h at every
-# coordinate: the best calibrated population that no coordinate contradicts. Then
-#
-#     low = T - Q_{1-a}[ N(g + e) - N(g) ].
-#
-# Whatever h0, T - theta is at most N(e), which is what this is if g = 0. What noise adds to abs(h0)
-# at a coordinate falls as abs(h0) grows, and abs(g) exceeds abs(h0) hardly anywhere: it is not
-# underrated where h0 is near 0. Where h stands clear of the noise, N(g + e) - N(g) and
-# N(h0 + e) - N(h0) are the same linear function of e: no width is lost.
-#
-# How high?  high = the x with Q_a N(x d + e) = T, N(d) = 1, along the direction d in which noise adds
-# least and spreads most (`directions` of each norm), so that no population of error x makes a norm
-# as small as T more likely. By duality, N(h0 + e) >= theta + <s, e> with s the linear function that
-# attains the norm of h0; so high is never above the bound T - Q_a <s, e> that the linear function
-# alone would give. Where noise is made of few events, only that bound is used.
-#
-# smECE is the scale s at which N_s = s, and N_s falls with s: smECE >= s if and only if N_s >= s. A
-# population of smECE s is thus tested by its norm at scale s, and no fixed point is ever searched
-# for in simulated data.
-#
-# Cost: one pass over the rows, then n_resamples times the number of cells, whatever n.
-
-# Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
-# a population off by 0.2 in a tenth of the scores has 94% of low ends right at 1, 95.5% at 1.25,
-# 96.5% at 2, of 97.5%.
-KAPPA = 1.25
-# With fewer events the noise estimated from one sample differs too much from that of the next.
-_FEW_EVENTS = 15.0
-# An error so many times the maximum of few resamples under perfect calibration refutes it. Of m
-# resamples, k = m a for a tail a, an error that all resamples would not refute exceeds the maximum
-# with probability a exp(-k) / k at most, whatever the distribution; here 3% of a.
-_FAR, _DRAWS_PER_TAIL = 2.0, 2.5
-# Norms of one outcome or another may be equal, but for rounding.
-_TIE = 1e-9
-# Ends are found to this fraction of the standard deviation of the mean residual, or of smECE.
-_PRECISION = 1e-6
-# Numbers in all resamples together. Where cells are so many that there would be more, an error is
-# the sum of so many nearly independent parts that fewer resamples, but at least 300, show its
-# quantiles as well. High levels need more of them, as far as 64 MB hold them.
-_NUMBERS, _MOST_NUMBERS, _FEWEST_DRAWS = 1 << 19, 1 << 23, 300
 
 
 @dataclass(frozen=True)
@@ -431,7 +427,7 @@ class View:
 
     @property
     def size(self) -> int:
-        """How many numbers there are in a resample, or in its image."""
+        """The number of numbers in a resample, or in its image."""
         return max(len(self.cells.weight), len(self.observed))
 
 
@@ -465,14 +461,14 @@ def check_has_interval(name: str, measure: Measure) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """What may have been added to the sample.
+    """Simulated noise of the sample.
 
     Attributes
     ----------
     totals, images
-        Simulated noise of the residual totals, one row a draw, and its images.
+        Simulated noise of the residual totals, one row per resample, and its images.
     calibrated
-        Whether the sample passes for perfectly calibrated.
+        Whether perfect calibration is not rejected.
     sd
         Standard deviation of the mean residual.
     """
@@ -502,9 +498,9 @@ class Noise:
             return cls(totals, images, calibrated, sd)
         expected = float(cells.calibrated_variance.sum())
         if calibrated and cells.is_normal and expected > 0:
-            # The same law but for its size: no need to draw again.
-            stretch = math.sqrt(cells.variance / expected)
-            return cls(totals * stretch, images * stretch, calibrated, sd)
+            # The same distribution but for its scale: no need to draw again.
+            scale = math.sqrt(cells.variance / expected)
+            return cls(totals * scale, images * scale, calibrated, sd)
         totals = cells.noise(n, rng, calibrated=calibrated)
         return cls(totals, view.of_noise(totals), calibrated, sd)
 
@@ -515,7 +511,7 @@ class Noise:
 
 
 def _is_far_from_calibrated(view: View, n: int, rng: Generator) -> bool:
-    """Tell whether perfect calibration is so far out of the question that few draws show it."""
+    """Return whether few resamples suffice to reject perfect calibration."""
     images = view.of_noise(view.cells.calibrated_noise(n, rng))
     return view.value > _FAR * float(shifted_norms(view.image.norm, images, view.offset).max())
 
@@ -559,7 +555,7 @@ def _excess(view: View, images: FloatArray, spread: FloatArray, tail: float) -> 
 def _centre(view: View, images: FloatArray) -> float:
     """Return the x at which T is the median norm of x h / N(h) + e: 0 if noise alone makes as much.
 
-    What was seen is as likely too much as too little for a population of this error and shape.
+    The observed norm is as likely too large as too small for a population of this error and shape.
     """
     if view.observed_norm == 0:
         return 0.0
@@ -629,15 +625,15 @@ def _by_duality(view: View, noise: Noise, unit: FloatArray, tail: float) -> floa
 def _by_inversion(view: View, noise: Noise, unit: FloatArray, tail: float) -> float:
     """Return the norm of x unit for the x with Q_a N(x unit + e) = T.
 
-    A norm smaller than noise alone usually makes it is luck, and refutes no more than the median
-    norm of noise would: without this, one calibrated sample in forty had the interval [0, 0].
+    A norm below the median norm of noise refutes no more than that median does: without this, one
+    calibrated sample in forty had the interval [0, 0].
     """
     norm, images, sd = view.image.norm, noise.images, noise.sd
     value = max(view.value, weibull_quantile(shifted_norms(norm, images, view.offset), 0.5))
 
     def above(x: float) -> float:
-        stretch = math.sqrt(1 + view.cells.growth * max(x - value, 0.0) / (sd * sd))
-        norms = shifted_norms(norm, images, x * unit + view.offset, stretch)
+        scale = math.sqrt(1 + view.cells.growth * max(x - value, 0.0) / (sd * sd))
+        norms = shifted_norms(norm, images, x * unit + view.offset, scale)
         return weibull_quantile(norms, tail) - value
 
     beyond = value + 2 * sd

@@ -1,4 +1,9 @@
-"""Results of tests of calibration."""
+"""Two classical tests of calibration: Spiegelhalter's z, and the calibration slope and intercept.
+
+Both look for one kind of departure: over- or under-confident predictions or, for the second, also
+predictions that are too high or too low throughout. :func:`calibrant.cumulative_test` looks for any
+kind.
+"""
 
 from __future__ import annotations
 
@@ -6,23 +11,28 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.problem import Pooled, Problem
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.numerics.logistic import fit_logistic, standardize
 
-__all__ = ["calibration_slope_test", "spiegelhalter_test"]
+__all__ = ["SlopeTestResult", "calibration_slope_test", "spiegelhalter_test"]
+
+# P-values smaller than any double are not 0.
+_SMALLEST = sys.float_info.min
 
 
 @dataclass(frozen=True, repr=False)
 class SlopeTestResult(Result):
-    """A logistic recalibration, logit P(y = 1) = intercept + slope logit(p), and its test.
+    """The calibration intercept and slope, logit P(y = 1) = intercept + slope logit(p), tested.
 
     Attributes
     ----------
@@ -34,10 +44,10 @@ class SlopeTestResult(Result):
     statistic
         Rao's score statistic at intercept 0 and slope 1, which needs no fit.
     p_value
-        Chance of a larger statistic under perfect calibration: chi-squared with 2 degrees of
+        Probability of a larger statistic under perfect calibration: chi-squared with 2 degrees of
         freedom, never 0.
     n
-        How many rows were tested.
+        The number of rows tested.
     """
 
     intercept: float
@@ -56,25 +66,22 @@ class SlopeTestResult(Result):
         )
 
 
-# Two classical tests of calibration: Spiegelhalter's z and the calibration slope and intercept.
-#
-# Both look for one kind of departure only: predictions too extreme or too timid, or, for the second,
-# also too high or too low throughout. :func:`calibrant.cumulative_test` looks for any kind.
-
-# A chance that is smaller than any double is still not 0.
-_SMALLEST = sys.float_info.min
-
-
+@overload
+def spiegelhalter_test(y_true: Sketch, **options: Unpack[RowOptions]) -> TestResult: ...
+@overload
 def spiegelhalter_test(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]
+) -> TestResult: ...
+def spiegelhalter_test(
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> TestResult:
-    """Test perfect calibration by Spiegelhalter's z: is the Brier score what it should be.
+    """Test perfect calibration by Spiegelhalter's z: the Brier score against its expectation.
 
     z = sum w_i (y_i - p_i)(1 - 2 p_i) / sqrt(sum w_i^2 (1 - 2 p_i)^2 p_i (1 - p_i)), nearly
     standard normal for calibrated predictions, unless events are very few. The numerator over W is
@@ -82,28 +89,42 @@ def spiegelhalter_test(
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`, without soft labels.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a test is about one binary problem.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+
+        Soft labels, whose noise is unknown, are refused.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     TestResult
         `statistic` is the excess of the Brier score, `normalized` is z: positive where predictions
-        are too extreme, negative where they are too timid. The P-value is two-sided.
+        are over-confident, negative where they are under-confident. The P-value is two-sided.
+
+    See Also
+    --------
+    calibration_slope_test : Slope and intercept, which tell in which direction predictions err.
+    cumulative_test : Has power against any kind of miscalibration.
 
     Notes
     -----
-    The test sees nothing of errors that leave the Brier score as expected, whatever their size.
-    It is undefined where every prediction is 0, 1/2 or 1.
+    The test has no power against errors that leave the Brier score as expected, whatever their
+    size. It is undefined where every prediction is 0, 1/2 or 1.
 
     For calibrated predictions a nominal 5% was 4 to 5% where at least 2 events and 2 non-events
     were expected, and anything from 2 to 8% with fewer: 7 to 8% for predictions from Beta(1, 99) at
-    n = 50, half an event. Weights must not depend on the outcome given the score, as in
-    :func:`calibrant.cumulative_test`.
+    n = 50, half an event.
 
     References
     ----------
@@ -116,10 +137,10 @@ def spiegelhalter_test(
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     pooled = problem.pooled
-    lean = 1 - 2 * pooled.score
-    noise = pooled.weight_squared * lean**2 * pooled.score * (1 - pooled.score)
+    factor = 1 - 2 * pooled.score
+    noise = pooled.weight_squared * factor**2 * pooled.score * (1 - pooled.score)
     total = pooled.weight.sum()
-    excess, sigma = float(pooled.residual @ lean / total), float(np.sqrt(noise.sum()) / total)
+    excess, sigma = float(pooled.residual @ factor / total), float(np.sqrt(noise.sum()) / total)
     if sigma == 0:
         raise CalibrantError(
             "must hold a prediction other than 0, 1/2 and 1 for Spiegelhalter's z: there is no "
@@ -139,36 +160,51 @@ def spiegelhalter_test(
 
 
 def calibration_slope_test(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> SlopeTestResult:
-    """Test calibration slope 1 and intercept 0, those of a perfect logistic recalibration.
+    """Test calibration slope 1 and intercept 0, those of calibrated predictions.
 
     In logit P(y = 1) = a + b logit(p), tests (a, b) = (0, 1) by the score statistic U' V^-1 U, with
     U = sum w (y - p) x, V = sum w^2 p (1 - p) x x' and x = (1, logit p): chi-squared with 2 degrees
     of freedom for calibrated predictions. Beside it, a and b as fitted by maximum (weighted)
-    likelihood: b < 1 says predictions are too extreme, b > 1 too timid; a > 0 too low at p = 1/2,
-    a < 0 too high.
+    likelihood: predictions are over-confident where b < 1, under-confident where b > 1; too low at
+    p = 1/2 where a > 0, too high where a < 0.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`, without soft labels. Predictions of 0 and 1, whose logit is
-        infinite, are refused; so are predictions that are all the same.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a test is about one binary problem.
+    y_true : array_like
+        Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has several
+        columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+
+        Predictions of 0 and 1, whose logit is infinite, are refused; so are predictions that are
+        all the same.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     SlopeTestResult
         The joint P-value; slope, intercept and their standard errors, nan where there is no fit.
+
+    See Also
+    --------
+    spiegelhalter_test : The Brier score against its expectation.
+    cumulative_test : Has power against any kind of miscalibration.
 
     Notes
     -----
@@ -177,8 +213,7 @@ def calibration_slope_test(
 
     For calibrated predictions a nominal 5% was 4.8 to 5.3% where at least 5 events and 5 non-events
     were expected, 6% with 2 of the rarer kind and up to 9% with fewer. The test allows for weights
-    that are not counts, where a likelihood ratio would not, but they must not depend on the outcome
-    given the score, as in :func:`calibrant.cumulative_test`.
+    that are not counts, where a likelihood ratio would not.
 
     The covariance of the coefficients is A^-1 B A^-1 with A = sum w m (1 - m) x x',
     B = sum w^2 m (1 - m) x x' and m the fitted probabilities: the inverse information where rows
@@ -215,6 +250,7 @@ def calibration_slope_test(
 
 
 def _hard(problem: Problem) -> Problem:
+    """Return the problem, refusing soft labels."""
     if problem.is_soft:
         raise CalibrantError(
             "must be 0 or 1 for a test, as the noise of soft labels is unknown",

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from calibrant._base import FloatArray, IntArray, Result, frame
-from calibrant.data.binning import Binning, Side
+from calibrant.data.binning import Bins, Side
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
 from calibrant.measures.binned import BinCount, Strategy, read_binning
@@ -105,12 +105,11 @@ def bin_table(
             0.5 - 1         2    0.8750    1.0000  +0.1250
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return table_of(problem, read_binning(n_bins, strategy, closed))
+    return table_of(problem, read_binning(n_bins, strategy, closed).bins(problem))
 
 
-def table_of(problem: Problem, binning: Binning) -> BinTable:
+def table_of(problem: Problem, bins: Bins) -> BinTable:
     """Return the table of one problem."""
-    bins = binning.bins(problem)
     rows, weight, pred, true = problem.totals(bins, "rows", "weight", "pred", "true")
     with np.errstate(invalid="ignore"):
         mean_pred, mean_true = pred / weight, true / weight

@@ -459,7 +459,7 @@ def _summary(table: GroupTable) -> str:
     n, found = len(table), len(table.miscalibrated)
     return (
         f"Miscalibration detected in {found or 'none'} of {counted(n, 'group')}, "
-        f"P-values adjusted for their number after {_ADJUSTMENTS.get(table.method, table.method)}."
+        f"P-values adjusted for their number after {_ADJUSTMENTS.get(table.adjust, table.adjust)}."
     )
 
 
