@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from calibrant import CalibrantError, assess
-from calibrant.reporting.models import read_models
+from calibrant.reporting.figures import read_models
 
 
 def with_curve(found, *, x, y, **more):
@@ -37,7 +37,7 @@ def test_turns_of_a_band_are_kept(found):
     assert model.views["isotonic"].curve.x.tolist() == [0, 0.7, 0.71, 1]
 
 
-def test_long_curves_are_thinned_and_models_share_the_room(found):
+def test_long_curves_are_thinned_and_models_share_the_points(found):
     x = np.linspace(0, 1, 50_001)
     long = with_curve(found, x=x, y=x)
     sizes = {
@@ -64,13 +64,13 @@ def test_a_model_knows_which_bin_a_point_is_in(model):
     np.testing.assert_array_equal(
         model.bins_of(model.views["binned"].curve), np.flatnonzero(bins.n)
     )
-    assert model.in_bin(3) == f"{bins.n[3]} rows in 0.2 to 0.267"
+    assert model.in_bin(3) == f"{bins.n[3]} rows in bin 0.2 to 0.267"
 
 
 def test_words_for_confidence():
     prob = np.random.default_rng(0).dirichlet([1, 1, 1], 100)
     (model,) = read_models(assess(np.arange(100) % 3, prob, n_resamples=39))
-    assert (model.score, model.outcome) == ("confidence", "accuracy")
+    assert (model.score_name, model.outcome_name) == ("confidence", "accuracy")
 
 
 def test_what_is_refused(found):
