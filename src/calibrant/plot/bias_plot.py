@@ -284,7 +284,7 @@ def _shared_lines(items: Sequence[Item]) -> list[str]:
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Values at places along a feature, the first `n_joined` of them joined by a thin line."""
+    """Values at places along a feature."""
 
     along: FloatArray
     value: FloatArray
@@ -292,7 +292,6 @@ class Series:
     name: str
     color: Any
     marker: str
-    n_joined: int
 
 
 def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item], n_before: int) -> list[Series]:
@@ -306,7 +305,6 @@ def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item], n_before: in
             item.name,
             color,
             MARKERS[i % len(MARKERS)],
-            axis.n_joined(item.table),
         )
         for i, (item, color) in enumerate(zip(items, colors, strict=True), n_before)
     ]
@@ -315,13 +313,13 @@ def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item], n_before: in
 def _pair(ax: Axes, axis: FeatureAxis, item: Item) -> list[Series]:
     """Return the outcomes and the predictions of one model, one series each."""
     table, colors = item.table, palette(ax)
-    along, n_joined = axis.places(table), axis.n_joined(table)
+    along = axis.places(table)
     interval = (table.mean_pred + table.low, table.mean_pred + table.high)
     own = colors[0] if item.color is None else item.color
     observed, predicted = _NAMES[table.is_confidence]
     return [
-        Series(along, table.mean_true, interval, observed, own, MARKERS[0], n_joined),
-        Series(along, table.mean_pred, None, predicted, colors[1], MARKERS[1], n_joined),
+        Series(along, table.mean_true, interval, observed, own, MARKERS[0]),
+        Series(along, table.mean_pred, None, predicted, colors[1], MARKERS[1]),
     ]
 
 
@@ -370,19 +368,15 @@ def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> L
     place = ax.transData + ScaledTranslation(x, y, ax.figure.dpi_scale_trans)
     if series.interval is not None:
         ends = [np.column_stack(axis.points(series.along, end)) for end in series.interval]
-        ax.add_collection(
-            LineCollection(
-                list(np.stack(ends, axis=1)),
-                colors=[series.color],
-                linewidths=LINE_WIDTH,
-                transform=place,
-                zorder=3,
-            ),
-            autolim=False,
+        lines = list(np.stack(ends, axis=1))
+        sticks = LineCollection(
+            lines, colors=[series.color], linewidths=LINE_WIDTH, transform=place, zorder=3
         )
+        ax.add_collection(sticks, autolim=False)
     style: dict[str, Any] = {"color": series.color, "transform": place}
-    joined = slice(0, series.n_joined)
-    ax.plot(*axis.points(series.along[joined], series.value[joined]), lw=0.8, zorder=2.5, **style)
+    if not axis.is_vertical:
+        known = series.along < axis.missing
+        ax.plot(series.along[known], series.value[known], lw=0.8, zorder=2.5, **style)
     style |= {"marker": series.marker, "ms": _MARK, "mfc": "white", "mew": LINE_WIDTH}
     (points,) = ax.plot(*axis.points(series.along, series.value), ls="none", zorder=4, **style)
     return points
@@ -441,10 +435,6 @@ class FeatureAxis:
         else:
             known = _known_places([table])
         return np.append(known, [self.missing] * table.has_missing)
-
-    def n_joined(self, table: BiasTable) -> int:
-        """Return how many rows of a table, from the first, are joined: numbers, not names."""
-        return 0 if self.is_vertical else len(_known_labels(table))
 
     def points(self, along: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return places along the feature, and values there, as x and y."""

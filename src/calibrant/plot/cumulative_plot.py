@@ -51,7 +51,7 @@ _FEW_SCORES = 12
 _DISTANCES = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
 # How far the triangle at the origin points to the right, and how far those of all models do.
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
-# The space above and below the curve, and the most that a note without a free corner may add, as
+# The space above and below the curve, and the maximum that a note without a free corner adds, as
 # fractions of the height.
 _FREE, _MOST_ADDED = 0.08, 0.6
 
@@ -96,8 +96,11 @@ def cumulative(
     ----------
     y_true : array_like, Sketch, result or mapping of them
         Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. Or in place of both arrays a sketch, a result of the
-        function that computes what is drawn, or for several models a mapping from names to either.
+        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
+        several models a mapping from names to these.
+
+        Results are those of :func:`calibrant.cumulative_curve` and
+        :func:`calibrant.subpopulation_curve`.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -120,7 +123,8 @@ def cumulative(
 
     See Also
     --------
-    calibrant.cumulative_curve, calibrant.subpopulation_curve : The numbers of the plot.
+    calibrant.cumulative_curve : The numbers of the plot.
+    calibrant.cumulative_test : The test of perfect calibration.
 
     Notes
     -----

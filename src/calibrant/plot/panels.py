@@ -47,7 +47,8 @@ __all__ = ["assessment", "small_multiples"]
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5
 _MOST_COLUMNS = 5
-# The most lines of the name of a panel, and the mean width of letters in units of their size.
+# The maximum number of lines of a panel's name, and the mean width of letters in units of their
+# size.
 _MOST_LINES, _LETTER = 2, 0.55
 # The size of an assessment in inches, and where its parts lie: left, bottom, width and height as
 # fractions of the whole.
@@ -87,8 +88,8 @@ def small_multiples(
     ----------
     y_true : array_like, Sketch, result or mapping of them
         Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. Or in place of both arrays a sketch, a result of the
-        function that computes what is drawn, or for several models a mapping from names to either.
+        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
+        several models a mapping from names to these.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -101,10 +102,11 @@ def small_multiples(
     figure : matplotlib.figure.Figure or SubFigure, optional
         An empty figure, or part of one, to draw on; a new figure by default.
     **options
-        Explained in :func:`calibrant.reliability_curve` or :func:`calibrant.cumulative_test`, as
-        the `kind` is: `sample_weight`, `multiclass`, `labels`, `pos_label`, `method`,
-        `n_resamples`, `rng`; `band`, `level`, `simultaneous`, `clusters`, `bandwidth`, `n_bins`,
-        `strategy` of the former, `statistic` of the latter.
+        Of reliability diagrams, explained in :func:`calibrant.reliability_curve`: `method`,
+        `band`, `level`, `simultaneous` (here True unless given), `n_resamples`, `rng`, `clusters`,
+        `bandwidth`, `n_bins`, `strategy`. Of cumulative plots, explained in
+        :func:`calibrant.cumulative_test`: `statistic`, `method`, `n_resamples`, `rng`. Of both:
+        `sample_weight`, `multiclass`, `labels` and `pos_label`.
 
     Returns
     -------

@@ -110,8 +110,10 @@ def reliability(
     ----------
     y_true : array_like, Sketch, result or mapping of them
         Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. Or in place of both arrays a sketch, a result of the
-        function that computes what is drawn, or for several models a mapping from names to either.
+        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
+        several models a mapping from names to these.
+
+        Results are those of :func:`calibrant.reliability_curve` and :func:`calibrant.bin_table`.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.

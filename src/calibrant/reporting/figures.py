@@ -103,7 +103,7 @@ class Model:
         return Bins(bins.edges, np.diff(bins.edges)).index(curve.x)
 
     def in_bin(self, k: int) -> str:
-        """Return how many rows a bin holds."""
+        """Return the number of rows in a bin, and its edges."""
         bins = self.assessment.bins
         rows = counted(int(bins.n[k]), "row")
         return f"{rows} in bin {bins.edges[k]:.3g} to {bins.edges[k + 1]:.3g}"
