@@ -56,7 +56,7 @@ _TRIANGLE, _TRIANGLES = 0.03, 0.15
 _FREE, _MOST_ADDED = 0.08, 0.6
 
 
-class TestOptions(RowOptions, total=False):
+class CumulativeTestOptions(RowOptions, total=False):
     """Options of :func:`calibrant.cumulative_test`."""
 
     statistic: Literal["range", "max"]
@@ -82,7 +82,7 @@ def cumulative(
     ax: Axes | None = None,
     note: bool | Note = True,
     color: Colors = None,
-    **options: Unpack[TestOptions],
+    **options: Unpack[CumulativeTestOptions],
 ) -> Axes:
     """Draw the cumulative deviation of outcomes from predictions; level is perfect.
 

@@ -30,7 +30,7 @@ from calibrant.measures.point_masses import PointMasses
 Spec = dict[str, Any]
 _Curve = TypeVar("_Curve", Curve, CumulativeCurve)
 
-# The number of points of all curves of one kind is divided among the models.
+# The number of points of long curves is divided among the models.
 _POINTS = 6000
 _MAXIMUM_POINTS, _MINIMUM_POINTS = 1000, 100
 # Significant digits of the points: more than can be seen.
@@ -156,21 +156,11 @@ def _thinned(assessment: Assessment, n_points: int) -> Assessment:
 
 
 def _thinned_curve(curve: Curve, n_points: int) -> Curve:
-    """Return a curve without points amid level runs, and with no more points than asked for."""
     if curve.method == "binned":
         return curve
-    level = np.ones(len(curve.x) - 1, dtype=bool)
-    for height in (curve.y, curve.low, curve.high):
-        level &= (np.diff(height) == 0) | np.isnan(height[1:]) & np.isnan(height[:-1])
-    corners = np.flatnonzero(~(np.append(level, False) & np.append(False, level)))
-    kept = corners[evenly(len(corners), n_points)]
-    names = ("x", "y", "density", "low", "high")
-    return _rounded(replace(curve, **{name: getattr(curve, name)[kept] for name in names}), *names)
-
-
-def evenly(n: int, maximum: int) -> IntArray:
-    """Return at most this many of n indices, evenly spaced, with the first and the last."""
-    return np.unique(np.linspace(0, n - 1, min(n, maximum)).round().astype(np.int64))
+    if curve.method == "isotonic":
+        curve = curve.thinned(n_points)
+    return _rounded(curve, "x", "y", "density", "low", "high")
 
 
 def _rounded(curve: _Curve, *names: str) -> _Curve:

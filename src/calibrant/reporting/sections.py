@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from calibrant._base import IntArray
 from calibrant.assessment.assess import Assessment
 from calibrant.assessment.groups import GroupRow, GroupTable
 from calibrant.assessment.verdict import Interval, Verdict
@@ -29,7 +30,6 @@ from calibrant.reporting.figures import (
     Model,
     Spec,
     cumulative_figure,
-    evenly,
     group_figure,
     reliability_figure,
 )
@@ -208,10 +208,15 @@ def _masses_text(masses_of_models: Sequence[PointMasses]) -> str:
     return text
 
 
+def _evenly(n: int) -> IntArray:
+    """Return a few of n indices, evenly spaced, with the first and the last."""
+    return np.unique(np.linspace(0, n - 1, min(n, _POINTS_IN_TABLE)).round().astype(np.int64))
+
+
 def _curve_points(model: Model, method: str) -> PointTable:
     curve = model.drawn(method)
     known = np.flatnonzero(np.isfinite(curve.y))
-    kept = known[evenly(len(known), _POINTS_IN_TABLE)]
+    kept = known[_evenly(len(known))]
     n = model.assessment.bins.n[model.bins_of(curve)[kept]]
     columns = (getattr(curve, name)[kept].tolist() for name in ("x", "y", "low", "high"))
     rows = tuple(
@@ -224,7 +229,7 @@ def _curve_points(model: Model, method: str) -> PointTable:
 
 def _cumulative_points(model: Model) -> PointTable:
     curve = model.assessment.cumulative
-    kept = evenly(len(curve.score), _POINTS_IN_TABLE)
+    kept = _evenly(len(curve.score))
     columns = (array[kept].tolist() for array in (curve.fraction, curve.score, curve.deviation))
     rows = tuple(tuple(map(significant, values)) for values in zip(*columns, strict=True))
     return PointTable(model, ("fraction of rows", model.score_name, "cumulative deviation"), rows)
