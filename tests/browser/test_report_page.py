@@ -59,7 +59,7 @@ def open_page(browser, files):
         page.on("dialog", lambda dialog: page.complaints.append(dialog.message))
         page.on("request", lambda one: page.complaints.append(one.url) if remote(one.url) else None)
         page.goto((files / name).as_uri())
-        page.wait_for_selector("body.drawn, #trouble:not([hidden])")
+        page.wait_for_selector("body.drawn, #not-supported:not([hidden])")
         return page
 
     yield open_page
@@ -163,7 +163,7 @@ def numbers_in(text):
 
 
 FROM_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789")
-# Points are told with four figures.
+# Texts of points have four significant digits.
 ROUNDED = 5e-4
 
 
@@ -172,11 +172,11 @@ def test_every_view_draws_the_numbers_of_the_page(several):
     for view in VIEWS:
         drawing = choose(page, view)
         assert page.locator(".view:visible").count() == 1
-        told = page.evaluate(
-            "d => document.querySelector(d).data.filter(t => t.meta?.told).map(t => [t.x, t.y])",
+        shown = page.evaluate(
+            "d => document.querySelector(d).data.filter(t => t.meta?.curve).map(t => [t.x, t.y])",
             drawing,
         )
-        for (x, y), found in zip(told, results(page)["assessments"], strict=True):
+        for (x, y), found in zip(shown, results(page)["assessments"], strict=True):
             if view == "cumulative":
                 known = found["cumulative"]["fraction"], found["cumulative"]["deviation"]
             else:
@@ -197,11 +197,11 @@ def test_hovering_tells_score_outcome_interval_and_count(single, height):
     curve = next(one for one in found["curves"] if one["method"] == "binned")
     filled = [n for n in found["bins"]["n"] if n]
     for k in (2, 7):
-        told = page.evaluate(
-            "([d, k]) => document.querySelector(d).data.find((t) => t.meta?.told).text[k]",
+        shown = page.evaluate(
+            "([d, k]) => document.querySelector(d).data.find((t) => t.meta?.curve).text[k]",
             [drawing, k],
         )
-        score, outcome, *interval, rows = told.split("<br>")
+        score, outcome, *interval, rows = shown.split("<br>")
         page.mouse.move(*pixel(page, drawing, curve["x"][k], curve["y"][k]))
         # Without spaces, for the lines of a label are elements of their own.
         words = "".join((score, outcome, *interval, rows))
@@ -230,16 +230,16 @@ def test_the_keyboard_reaches_views_and_points(several):
     page.wait_for_selector("#view-binned .main-svg")
     page.locator("#view-binned .diagram").focus()
     page.keyboard.press("ArrowRight")
-    first = page.locator("#told").text_content()
+    first = page.locator("#announcement").text_content()
     curve = results(page)["assessments"][0]["curves"][1]
     assert first.startswith(f"{HOSTILE}, score ")
     # The name has no digits.
     known = [curve["x"][0], curve["y"][0]]
     assert numbers_in(first)[:2] == pytest.approx(known, rel=ROUNDED)
     page.keyboard.press("ArrowDown")
-    assert page.locator("#told").text_content().startswith(ODD)
+    assert page.locator("#announcement").text_content().startswith(ODD)
     page.keyboard.press("End")
-    assert page.locator("#told").text_content().endswith("to 1")
+    assert page.locator("#announcement").text_content().endswith("to 1")
     page.wait_for_function(
         "() => document.querySelectorAll('#view-binned .hovertext').length === 1"
     )
@@ -325,7 +325,7 @@ def test_groups(single):
     page.locator("figure.groups .diagram").focus()
     page.keyboard.press("ArrowDown")
     page.keyboard.press("ArrowDown")
-    assert page.locator("#told").text_content().startswith(f"{HOSTILE}, smECE ")
+    assert page.locator("#announcement").text_content().startswith(f"{HOSTILE}, smECE ")
 
 
 def test_long_names_of_groups_push_nothing_out_of_sight(open_page):
@@ -423,7 +423,7 @@ def is_refusal(complaint, address):
 
 def test_a_browser_that_cannot_unpack_says_so(open_page):
     page = open_page("single.html", setup="delete globalThis.DecompressionStream")
-    assert page.locator("#trouble").is_visible()
+    assert page.locator("#not-supported").is_visible()
     assert page.locator("#controls").is_hidden()
     assert page.locator("table.measures").is_visible()
     wait_until(page, lambda: any("DecompressionStream" in one for one in page.complaints))

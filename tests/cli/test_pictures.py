@@ -53,9 +53,9 @@ def dated(write, y="01"):
 @pytest.mark.parametrize(
     ("options", "shown"),
     [
-        (("--along", "g"), ["<!-- a -->", "<!-- g -->", "<!-- observed less predicted -->"]),
+        (("--along", "g"), ["<!-- a -->", "<!-- g -->", "<!-- observed − predicted -->"]),
         (("--along", "w"), ["<!-- 2 -->", "<!-- w -->", "<!-- rows -->"]),
-        (("--along", "w", "--prob", "other=q"), ["<!-- other -->", "95% intervals, all at once"]),
+        (("--along", "w", "--prob", "other=q"), ["<!-- other -->", "95% simultaneous intervals"]),
     ],
     ids=["names", "numbers", "models"],
 )

@@ -45,8 +45,8 @@ def test_numbers_are_at_their_means():
     assert np.array_equal(ends[:, 1, 1], table.high)
     assert np.array_equal(ends[:, 0, 0], x)
     assert counts(ax) == [str(n) for n in table.n]
-    assert "n = 731   95% intervals, all at once" in written(ax)
-    assert (ax.get_xlabel(), ax.get_ylabel()) == ("feature", "observed less predicted")
+    assert "n = 731   95% simultaneous intervals" in written(ax)
+    assert (ax.get_xlabel(), ax.get_ylabel()) == ("feature", "observed − predicted")
 
 
 def test_dates_are_at_their_means():
@@ -56,7 +56,7 @@ def test_dates_are_at_their_means():
     assert np.allclose(x, mpl.dates.date2num(table.mean))
     assert np.array_equal(y, table.gap)
     assert ax.get_xlabel() == "date"
-    assert "n = 731   95% intervals, one by one" in written(ax)
+    assert "n = 731   95% pointwise intervals" in written(ax)
 
 
 def test_names_go_from_top_to_bottom_and_the_missing_apart():
@@ -71,7 +71,7 @@ def test_names_go_from_top_to_bottom_and_the_missing_apart():
     assert [label.get_text() for label in ax.get_yticklabels()] == ["north", "south"]
     assert [label.get_text() for label in ax.get_yticklabels(minor=True)] == ["missing"]
     assert np.array_equal(intervals(ax)[0][:, :, 0], np.column_stack((table.low, table.high)))
-    assert ax.get_xlabel() == "observed less predicted"
+    assert ax.get_xlabel() == "observed − predicted"
 
 
 def test_missing_numbers_are_apart_and_not_joined():
@@ -143,7 +143,7 @@ def test_a_second_call_adds_and_removes_nothing():
 def test_missing_values_have_one_place():
     ax = bias_along([0, 1, 1], [0.2, 0.6, 0.7], ["a", "b", None])
     bias_along([0, 1, 1], [0.2, 0.6, 0.7], ["b", "a", None], ax=ax)
-    with pytest.raises(cb.CalibrantError, match="not yet on this Axes"):
+    with pytest.raises(cb.CalibrantError, match="new values would overlap the missing ones"):
         bias_along([0, 1, 1], [0.2, 0.6, 0.7], ["a", "c", None], ax=ax)
 
 
@@ -232,4 +232,4 @@ def test_a_single_date():
 def test_a_table_knows_that_it_is_about_confidence():
     prob = RNG.dirichlet([1, 1, 1], 60)
     table = cb.bias_along(RNG.integers(3, size=60), prob, [0, 1] * 30)
-    assert bias_along(table).get_ylabel() == "accuracy less confidence"
+    assert bias_along(table).get_ylabel() == "accuracy − confidence"

@@ -152,9 +152,10 @@ def test_on_black_colours_are_light():
     assert sum(mpl.colors.to_rgb(line.get_color())) > 1.5
 
 
-def test_colours_are_told_apart_in_grey():
-    colors = np.array([mpl.colors.to_rgb(c) for c in plot.style._DARK[:3]])
-    grey = np.sort(colors @ [0.2126, 0.7152, 0.0722])
+def test_colours_differ_in_grey():
+    legend = plot.reliability(FLARES.y_true, SYSTEMS).get_legend()
+    colors = [mpl.colors.to_rgb(line.get_color()) for line in legend.get_lines()]
+    grey = np.sort(np.array(colors) @ [0.2126, 0.7152, 0.0722])
     assert np.diff(grey).min() > 0.1
 
 

@@ -82,7 +82,7 @@ def test_notes_are_short():
     assert written(ax).startswith("smECE 0.")
     assert "n = 183" in written(ax)
     assert "band" not in written(ax)
-    assert ax.figure.get_supxlabel() == "95% band, whole curve"
+    assert ax.figure.get_supxlabel() == "95% simultaneous band"
     (ax, *_) = small_multiples(*FLARES, by=SEASON, method="isotonic", n_resamples=39)
     assert written(ax).startswith("miscalibration 0.")
 
@@ -114,7 +114,7 @@ def test_results_and_a_figure_of_ones_own():
 @pytest.mark.parametrize(
     ("options", "sentence"),
     [
-        ({}, "needs something to go by"),
+        ({}, "needs several panels"),
         ({"by": [1, 2]}, "by must have as many rows as y_true"),
         ({"by": ["a", 1, None] * 243 + [1, 2]}, "by must hold labels of one type"),
         ({"multiclass": "classwise"}, "y_prob must have one column per class"),

@@ -62,13 +62,13 @@ def test_the_band_is_that_of_the_curve():
 def test_the_band_of_data_is_that_of_an_assessment():
     whole = cb.assess(*FLARES, n_resamples=100).curve("smooth")
     ax = reliability(*FLARES)
-    assert "95% band, whole curve" in written(ax)
+    assert "95% simultaneous band" in written(ax)
     shown = band(ax)
     for edge in (whole.low, whole.high):
         for x, y in zip(whole.x[::64], edge[::64], strict=True):
             assert np.isclose(shown, (x, y), rtol=0, atol=1e-12).all(axis=1).any()
-    assert "95% band, pointwise" in written(reliability(*FLARES, simultaneous=False))
-    assert "95% band, pointwise" in written(reliability(SMOOTH))
+    assert "95% pointwise band" in written(reliability(*FLARES, simultaneous=False))
+    assert "95% pointwise band" in written(reliability(SMOOTH))
 
 
 def test_a_line_does_not_hide_its_band():
@@ -127,14 +127,14 @@ def test_the_note_is_the_estimate():
     assert f"smECE {estimate.value:.3f}" in written(ax)
     assert f"95% interval {estimate.low:.3f} to {estimate.high:.3f}" in written(ax)
     assert "n = 731" in written(ax)
-    assert "95% band, whole curve" in written(ax)
+    assert "95% simultaneous band" in written(ax)
 
 
 def test_level_and_seed_go_to_the_estimate_and_to_the_band():
     ax = reliability(*FLARES, level=0.8, rng=3, simultaneous=True)
     estimate = cb.estimate("smooth_ece", *FLARES, level=0.8, rng=3)
     assert f"80% interval {estimate.low:.3f} to {estimate.high:.3f}" in written(ax)
-    assert "80% band, whole curve" in written(ax)
+    assert "80% simultaneous band" in written(ax)
 
 
 def test_notes_of_ones_own():
@@ -288,7 +288,7 @@ def test_a_local_calibration_error_is_a_deviation_already():
     ax = reliability(local)
     (ribbon,) = ribbons(ax)
     assert np.allclose([segment[0][1] for segment in ribbon.get_segments()], local.y[:-1])
-    assert ax.get_ylabel() == "observed less predicted"
+    assert ax.get_ylabel() == "observed − predicted"
 
 
 def test_consistency_bands_are_grey_and_say_so():
@@ -296,17 +296,17 @@ def test_consistency_bands_are_grey_and_say_so():
     (area,) = [one for one in ax.collections if one.get_zorder() == 1.5]
     red, green, blue = area.get_facecolor()[0, :3]
     assert red == green == blue
-    assert "grey: 95% if calibrated, whole curve" in written(ax)
+    assert "grey: 95% simultaneous consistency band" in written(ax)
     ax = reliability(*FLARES, method="binned", band="consistency", n_bins=10)
-    assert "grey: 95% if calibrated, all bins at once" in written(ax)
+    assert "grey: 95% simultaneous consistency intervals" in written(ax)
 
 
 def test_what_every_band_says_of_itself():
     def said(**options):
         return written(reliability(*FLARES, n_resamples=39, **options))
 
-    assert "95% intervals, all bins at once" in said(method="binned", simultaneous=True)
-    assert "grey: 95% if calibrated, whole curve" in said(band="consistency", simultaneous=True)
+    assert "95% simultaneous intervals" in said(method="binned", simultaneous=True)
+    assert "grey: 95% simultaneous consistency band" in said(band="consistency", simultaneous=True)
 
 
 def test_predictions_that_are_all_alike():
@@ -371,7 +371,7 @@ def test_several_models_are_told_apart():
     names = [text.get_text() for text in ax.get_legend().get_texts()]
     assert [name.split(":")[0] for name in names] == list(days)
     heading = ax.get_legend().get_title().get_text()
-    assert heading.split("   ") == ["smECE (95% interval)", "95% band, whole curve"]
+    assert heading.split("   ") == ["smECE (95% interval)", "95% simultaneous band"]
 
 
 def test_a_second_call_adds_and_removes_nothing():

@@ -231,9 +231,9 @@ class Assessment(Result):
         return assessment(self, ax=ax)
 
     def _repr_png_(self) -> tuple[bytes, dict[str, int]]:
-        from calibrant.plot.style import picture  # layers: a result may ask to be shown
+        from calibrant.plot.common import notebook_png  # layers: a result may ask to be shown
 
-        return picture(self.plot())
+        return notebook_png(self.plot())
 
     def to_html(
         self,

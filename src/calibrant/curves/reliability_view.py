@@ -59,9 +59,9 @@ _NARROW_BINS = 200
 # The names of the axes: whether of confidences, and whether of deviations.
 _AXES = {
     (False, False): ("predicted probability", "observed frequency"),
-    (False, True): ("predicted probability", "observed less predicted"),
+    (False, True): ("predicted probability", "observed − predicted"),
     (True, False): ("confidence", "accuracy"),
-    (True, True): ("confidence", "accuracy less confidence"),
+    (True, True): ("confidence", "accuracy − confidence"),
 }
 
 

@@ -25,10 +25,9 @@ from calibrant.data import validation
 from calibrant.errors import CalibrantError, MissingDependencyError
 from calibrant.measures.cumulative import CumulativeCurve
 from calibrant.measures.registry import measures
+from calibrant.plot.common import Model, Note, check_axes
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
 from calibrant.plot.reliability_plot import Diagram, Layout, Margin, draw_diagrams, gather
-from calibrant.plot.style import Model, check_axes
-from calibrant.plot.text import Note
 
 try:
     from sklearn.utils.metadata_routing import MetadataRequest

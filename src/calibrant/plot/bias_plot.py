@@ -1,10 +1,10 @@
-"""Bias along a feature: outcomes less predictions at each of its values."""
+"""Bias along a feature: mean outcome minus mean prediction at each of its values."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -13,41 +13,46 @@ from matplotlib.dates import AutoDateLocator, ConciseDateFormatter, date2num, nu
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import ScaledTranslation
+from numpy.typing import ArrayLike
 
 from calibrant._base import AnyArray, FloatArray, IntArray
 from calibrant.curves.bias import BiasTable
 from calibrant.curves.bias import bias_along as table_along
 from calibrant.data import validation
+from calibrant.data.classes import RowOptions
 from calibrant.errors import CalibrantError
-from calibrant.formatting import count, percent, short_count, shortened
-from calibrant.plot.style import (
+from calibrant.formatting import count, short_count, shortened
+from calibrant.plot.common import (
     DASHES,
     LINE_WIDTH,
     MARKERS,
-    QUIET,
+    MUTED,
     SMALL,
     SMALLEST,
+    Colors,
+    LegendText,
     Model,
+    axes_or_new,
     check_axes,
-    colors_of,
-    new_axes,
-    open_frame,
+    despine,
+    intervals_label,
     palette,
     read_models,
     record,
     records,
+    resolve_colors,
+    write_above,
 )
-from calibrant.plot.text import Key, write_above
 
 __all__ = ["bias_along"]
 
-# Inches: of numbers; and of names, around them all and for each, more with several models.
+# Inches: with numbers; and with names, around them all and for each, more with several models.
 _WIDTH, _HEIGHT = 5.4, 3.8
 _AROUND, _LANE, _LANE_OF_MORE = 1.1, 0.25, 0.09
 # How far apart several models are drawn at one place, and the size of marks, in points.
 _STEP, _MARK = 6.0, 5.0
 # The names of outcomes and predictions, where predictions are confidences and where not.
-_WORDS = {False: ("observed", "predicted"), True: ("accuracy", "confidence")}
+_NAMES = {False: ("observed", "predicted"), True: ("accuracy", "confidence")}
 # The fraction of the height that is left for numbers of rows below numbers and dates, and the
 # fraction of values that is left free at either end.
 _COUNTS, _FREE = 0.1, 0.05
@@ -61,47 +66,73 @@ _PLAIN = 10_000
 _LETTER = 0.015
 
 
+class BiasOptions(RowOptions, total=False):
+    """Options of :func:`calibrant.bias_along`."""
+
+    n_bins: int
+    n_values: int
+    level: float
+    simultaneous: bool
+    clusters: ArrayLike | None
+
+
 def bias_along(
-    y_true: Any,
-    y_prob: Any = None,
-    feature: Any = None,
+    y_true: ArrayLike | BiasTable | Mapping[str, BiasTable],
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
+    feature: ArrayLike | None = None,
     *,
     ax: Axes | None = None,
     note: bool | str = True,
     deviation: bool = True,
-    color: Any = None,
-    **options: Any,
+    color: Colors = None,
+    **options: Unpack[BiasOptions],
 ) -> Axes:
-    """Draw whether predictions are right on average along a feature, such as a month or a region.
+    """Draw the bias of predictions along a feature, such as a month or a region.
 
     Numbers and dates go from left to right, each bin at its mean (of skewed ones give the
     logarithm); names go from top to bottom. Missing values are drawn apart. Small grey numbers are
-    numbers of rows. A further call on the same Axes adds its models to those that are there.
+    numbers of rows.
 
     Parameters
     ----------
-    y_true, y_prob, feature
-        As in :func:`calibrant.bias_along`, or its result. For several models give a mapping from
-        names: of predictions, in place of `y_prob`, or of results, in place of `y_true`.
-    ax
-        The Axes to draw on; without one a new figure is made that pyplot does not know of. With
-        ``ax=plt.gca()`` it is pyplot's, and ``plt.show()`` shows it.
-    note
-        What is written above. True: what the intervals are, and the number of rows. False: nothing
-        but names. Or text.
-    deviation
-        Draw outcomes less predictions. If not, draw mean outcome, with its interval, and mean
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+
+        Or in place of both arrays a `BiasTable`, or for several models a mapping from names to
+        them.
+    y_prob : array_like or mapping of array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
+        mapping from names to them; omitted for sketches and results.
+    feature : array_like
+        One value per row: numbers, dates or names; missing values are allowed. Omitted for results.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; a new figure by default.
+    note : bool or str
+        Text above. True: the number of rows, and what the intervals are. False: the names of models
+        alone. Or text.
+    deviation : bool
+        Draw observed minus predicted. If False, draw mean outcome, with its interval, and mean
         prediction side by side, for one model.
-    color
-        The colour of the points, or a list of colours for several models.
+    color : color or list of colors, optional
+        Colour of the model, or a list with one per model; by default the next of the palette.
     **options
-        As in :func:`calibrant.bias_along`: `n_bins`, `n_values`, `level` and the rest; but
-        intervals hold all at once unless ``simultaneous=False``.
+        Explained in :func:`calibrant.bias_along`: `n_bins`, `n_values`, `level`, `simultaneous`
+        (here True unless given), `clusters`, `sample_weight`, `multiclass`, `labels` and
+        `pos_label`.
 
     Returns
     -------
-    Axes
+    matplotlib.axes.Axes
         The Axes drawn on.
+
+    See Also
+    --------
+    calibrant.bias_along : The numbers of the plot.
+
+    Notes
+    -----
+    A further call on the same Axes adds its models to those that are there.
 
     Examples
     --------
@@ -109,16 +140,16 @@ def bias_along(
     >>> days = np.arange("2016-01-01", "2018-01-01", dtype="datetime64[D]")
     >>> ax = bias_along(*load_flares(), days)
     >>> ax.get_ylabel()
-    'observed less predicted'
+    'observed − predicted'
     """
     models = read_models(y_true, y_prob, options, color)
-    deviation, note = validation.as_flag(deviation, "deviation"), _read_note(note)
+    deviation = validation.as_flag(deviation, "deviation")
+    note = note if isinstance(note, str) else validation.as_flag(note, "note")
     check_axes(ax)
     items = [_gather(model, feature) for model in models]
     earlier = [] if ax is None else [one.content for one in records(ax, "bias_along")]
     axis = _joint_axis(items, earlier, deviation=deviation)
-    if ax is None:
-        ax = new_axes(_WIDTH, _height(axis, len(items)))
+    ax = axes_or_new(ax, _WIDTH, _height(axis, len(items)))
     _draw(ax, axis, items, earlier, note, deviation=deviation)
     return ax
 
@@ -134,29 +165,13 @@ class Item:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """What one call drew.
-
-    Attributes
-    ----------
-    tables
-        One per model.
-    low, high
-        The values that are shown.
-    deviation
-        Whether they are outcomes less predictions.
-    has_counts
-        Whether numbers of rows are written.
-    """
+    """What one call drew: a table per model, and the range of values that is shown."""
 
     tables: list[BiasTable]
     low: float
     high: float
     deviation: bool
     has_counts: bool
-
-
-def _read_note(note: Any) -> bool | str:
-    return note if isinstance(note, str) else validation.as_flag(note, "note")
 
 
 def _gather(model: Model, feature: Any) -> Item:
@@ -168,13 +183,13 @@ def _gather(model: Model, feature: Any) -> Item:
         return Item(model.y_true, model.name, model.color)
     model.check_options("bias_along", table_along)
     # A picture is looked at as a whole, so its intervals are to hold for all of it.
-    asked = {"simultaneous": True, **model.options}
-    table = table_along(model.y_true, model.y_prob, feature, **asked)
+    options = {"simultaneous": True, **model.options}
+    table = table_along(model.y_true, model.y_prob, feature, **options)
     return Item(table, model.name, model.color)
 
 
 def _joint_axis(items: Sequence[Item], earlier: Sequence[Drawn], *, deviation: bool) -> FeatureAxis:
-    """Return the axis of items and of what is on the Axes, where they can be drawn together."""
+    """Return one axis for items and for what is on the Axes."""
     before = [table for one in earlier for table in one.tables]
     n_models = len(before) + len(items)
     if n_models > 1 and not (deviation and all(one.deviation for one in earlier)):
@@ -186,19 +201,18 @@ def _joint_axis(items: Sequence[Item], earlier: Sequence[Drawn], *, deviation: b
             n_models=n_models,
         )
     axis = FeatureAxis.of([*before, *(item.table for item in items)])
-    if before and any(table.has_missing for table in before):
-        there = FeatureAxis.of(before)
-        if there.missing != axis.missing:
-            raise CalibrantError(
-                "values that are not yet on this Axes have no place beside its missing ones: draw "
-                "all models in one call"
-            )
+    has_missing = any(table.has_missing for table in before)
+    if has_missing and FeatureAxis.of(before).missing != axis.missing:
+        raise CalibrantError(
+            "new values would overlap the missing ones that are on this Axes: draw all models in "
+            "one call"
+        )
     return axis
 
 
 def _height(axis: FeatureAxis, n_models: int) -> float:
     """Return the height of a figure in inches."""
-    if not axis.is_sideways:
+    if not axis.is_vertical:
         return _HEIGHT
     lanes = len(axis.names) + axis.has_missing + 1
     return _AROUND + lanes * (_LANE + _LANE_OF_MORE * (n_models - 1))
@@ -213,19 +227,19 @@ def _draw(
     *,
     deviation: bool,
 ) -> None:
-    """Draw items, either outcomes less predictions or both."""
+    """Draw items: observed minus predicted, or both."""
     n_before = sum(len(one.tables) for one in earlier)
     series = _deviations(ax, axis, items, n_before) if deviation else _pair(ax, axis, items[0])
-    open_frame(ax)
+    despine(ax)
     axis.set_up(ax)
-    low, high = _value_range(series, earlier, level=deviation)
+    low, high = _value_range(series, earlier, with_zero=deviation)
     _set_up_values(ax, axis, low, high)
     if not earlier:
         _name_axes(ax, axis, items, deviation=deviation)
     if deviation and not earlier:
-        line = ax.axvline if axis.is_sideways else ax.axhline
-        line(0, color=QUIET, lw=0.8, ls=DASHES, zorder=2)
-    # Outcomes and predictions are compared at one place, models beside each other.
+        line = ax.axvline if axis.is_vertical else ax.axhline
+        line(0, color=MUTED, lw=0.8, ls=DASHES, zorder=2)
+    # Outcomes and predictions are at the same place, models beside each other.
     step = _STEP if deviation else 0.0
     first = n_before if earlier else -(len(series) - 1) / 2
     points = [_draw_series(ax, axis, one, step * (first + i)) for i, one in enumerate(series)]
@@ -249,42 +263,28 @@ def _write(
     *,
     is_added: bool,
 ) -> None:
-    """Write names and what the intervals are above all."""
-    lines = (note or "").splitlines() if note is not True else [] if is_added else _noted(items)
+    """Write names, the number of rows and what the intervals are above the Axes."""
+    lines = note.splitlines() if isinstance(note, str) else []
+    if note is True and not is_added:
+        lines = _shared_lines(items)
     if len(points) > 1 or names[0]:
-        write_above(ax, Key(names, tuple(lines)), points)
+        write_above(ax, LegendText(names, tuple(lines)), points)
     else:
         write_above(ax, lines)
 
 
-def _noted(items: Sequence[Item]) -> list[str]:
+def _shared_lines(items: Sequence[Item]) -> list[str]:
     """Return what all items have in common: the number of rows, and what their intervals are."""
-    about = {(item.table.level, item.table.simultaneous) for item in items}
-    numbers = {int(item.table.n.sum()) for item in items}
-    lines = [f"n = {count(n)}" for n in numbers if len(numbers) == 1]
-    for level, simultaneous in about if len(about) == 1 else ():
-        scope = "all at once" if simultaneous else "one by one"
-        lines.append(f"{percent(level)} intervals, {scope}")
-    return lines
+    numbers = {f"n = {count(int(item.table.n.sum()))}" for item in items}
+    intervals = {
+        intervals_label(item.table.level, simultaneous=item.table.simultaneous) for item in items
+    }
+    return [lines.pop() for lines in (numbers, intervals) if len(lines) == 1]
 
 
 @dataclass(frozen=True, eq=False)
 class Series:
-    """Values along a feature.
-
-    Attributes
-    ----------
-    along
-        Where they lie along the feature.
-    value
-        The values.
-    interval
-        The lower and upper ends of their intervals; None where they have none.
-    name, color, marker
-        What they are called, and how they look.
-    n_joined
-        How many of them, from the first, a thin line joins.
-    """
+    """Values at places along a feature."""
 
     along: FloatArray
     value: FloatArray
@@ -292,12 +292,11 @@ class Series:
     name: str
     color: Any
     marker: str
-    n_joined: int
 
 
 def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item], n_before: int) -> list[Series]:
-    """Return outcomes less predictions, one series per model."""
-    pairs = zip(items, colors_of(ax, items, n_before), strict=True)
+    """Return observed minus predicted, one series per model."""
+    colors = resolve_colors(ax, [item.color for item in items], n_before)
     return [
         Series(
             axis.places(item.table),
@@ -306,40 +305,39 @@ def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item], n_before: in
             item.name,
             color,
             MARKERS[i % len(MARKERS)],
-            axis.n_joined(item.table),
         )
-        for i, (item, color) in enumerate(pairs, n_before)
+        for i, (item, color) in enumerate(zip(items, colors, strict=True), n_before)
     ]
 
 
 def _pair(ax: Axes, axis: FeatureAxis, item: Item) -> list[Series]:
     """Return the outcomes and the predictions of one model, one series each."""
-    table, turn = item.table, palette(ax)
-    along, n_joined = axis.places(table), axis.n_joined(table)
+    table, colors = item.table, palette(ax)
+    along = axis.places(table)
     interval = (table.mean_pred + table.low, table.mean_pred + table.high)
-    own = turn[0] if item.color is None else item.color
-    observed, predicted = _WORDS[table.is_confidence]
+    own = colors[0] if item.color is None else item.color
+    observed, predicted = _NAMES[table.is_confidence]
     return [
-        Series(along, table.mean_true, interval, observed, own, MARKERS[0], n_joined),
-        Series(along, table.mean_pred, None, predicted, turn[1], MARKERS[1], n_joined),
+        Series(along, table.mean_true, interval, observed, own, MARKERS[0]),
+        Series(along, table.mean_pred, None, predicted, colors[1], MARKERS[1]),
     ]
 
 
 def _value_range(
-    series: Sequence[Series], earlier: Sequence[Drawn], *, level: bool
+    series: Sequence[Series], earlier: Sequence[Drawn], *, with_zero: bool
 ) -> tuple[float, float]:
-    """Return the values to be shown, with a little free at either end; a level at 0 is in it."""
+    """Return the values to be shown, with a little space at either end."""
     parts = [part for one in series for part in (one.value, *(one.interval or ()))]
-    shown = np.concatenate([*parts, [0.0] * level])
-    low, high = float(shown.min()), float(shown.max())
+    values = np.concatenate([*parts, [0.0] * with_zero])
+    low, high = float(values.min()), float(values.max())
     free = _FREE * (high - low or 1.0)
-    lows, highs = [low - free], [high + free]
-    return min(lows + [one.low for one in earlier]), max(highs + [one.high for one in earlier])
+    lows, highs = [one.low for one in earlier], [one.high for one in earlier]
+    return min([low - free, *lows]), max([high + free, *highs])
 
 
 def _set_up_values(ax: Axes, axis: FeatureAxis, low: float, high: float) -> None:
-    """Give the axis of values its limits and ticks."""
-    if axis.is_sideways:
+    """Set the limits and ticks of the axis of values."""
+    if axis.is_vertical:
         ax.set_xlim(low, high)
         ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
         return
@@ -353,9 +351,9 @@ def _set_up_values(ax: Axes, axis: FeatureAxis, low: float, high: float) -> None
 def _name_axes(ax: Axes, axis: FeatureAxis, items: Sequence[Item], *, deviation: bool) -> None:
     """Write the names of both axes."""
     feature = items[0].table.feature
-    observed, predicted = _WORDS[all(item.table.is_confidence for item in items)]
-    values = f"{observed} {'less' if deviation else 'and'} {predicted}"
-    if axis.is_sideways:
+    observed, predicted = _NAMES[all(item.table.is_confidence for item in items)]
+    values = f"{observed} {'−' if deviation else 'and'} {predicted}"
+    if axis.is_vertical:
         ax.set_ylabel(feature)
         ax.set_xlabel(values)
     else:
@@ -366,23 +364,19 @@ def _name_axes(ax: Axes, axis: FeatureAxis, items: Sequence[Item], *, deviation:
 def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> Line2D:
     """Draw points and their intervals, moved along the feature by a number of points."""
     # Down is forward among names.
-    x, y = (0.0, -shift / 72) if axis.is_sideways else (shift / 72, 0.0)
+    x, y = (0.0, -shift / 72) if axis.is_vertical else (shift / 72, 0.0)
     place = ax.transData + ScaledTranslation(x, y, ax.figure.dpi_scale_trans)
     if series.interval is not None:
         ends = [np.column_stack(axis.points(series.along, end)) for end in series.interval]
-        ax.add_collection(
-            LineCollection(
-                list(np.stack(ends, axis=1)),
-                colors=[series.color],
-                linewidths=LINE_WIDTH,
-                transform=place,
-                zorder=3,
-            ),
-            autolim=False,
+        lines = list(np.stack(ends, axis=1))
+        sticks = LineCollection(
+            lines, colors=[series.color], linewidths=LINE_WIDTH, transform=place, zorder=3
         )
+        ax.add_collection(sticks, autolim=False)
     style: dict[str, Any] = {"color": series.color, "transform": place}
-    joined = slice(0, series.n_joined)
-    ax.plot(*axis.points(series.along[joined], series.value[joined]), lw=0.8, zorder=2.5, **style)
+    if not axis.is_vertical:
+        known = series.along < axis.missing
+        ax.plot(series.along[known], series.value[known], lw=0.8, zorder=2.5, **style)
     style |= {"marker": series.marker, "ms": _MARK, "mfc": "white", "mew": LINE_WIDTH}
     (points,) = ax.plot(*axis.points(series.along, series.value), ls="none", zorder=4, **style)
     return points
@@ -392,19 +386,8 @@ def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> L
 class FeatureAxis:
     """Where the rows of tables lie along a feature.
 
-    Attributes
-    ----------
-    kind
-        "names", one below the other, where long ones are legible; "numbers" or "dates", from left
-        to right.
-    names
-        The names in order, if it is of names.
-    low, high
-        The ends of what is known.
-    has_missing
-        Whether there are rows without a value.
-    is_whole
-        Whether all known values are whole numbers.
+    "names" are one below the other, where long ones are legible; "numbers" and "dates" go from left
+    to right, from `low` to `high`.
     """
 
     kind: str
@@ -430,14 +413,14 @@ class FeatureAxis:
         return cls(kinds[0], names, float(low), float(high), has_missing, is_whole)
 
     @property
-    def is_sideways(self) -> bool:
-        """Whether the feature goes from top to bottom rather than from left to right."""
+    def is_vertical(self) -> bool:
+        """Whether the feature goes from top to bottom."""
         return self.kind == "names"
 
     @property
     def missing(self) -> float:
         """Where rows without a value lie."""
-        if self.is_sideways:
+        if self.is_vertical:
             return len(self.names) + _APART_OF_NAMES * bool(self.names)
         return self.high + _APART * self._span
 
@@ -447,40 +430,36 @@ class FeatureAxis:
 
     def places(self, table: BiasTable) -> FloatArray:
         """Return where the rows of a table lie."""
-        if self.is_sideways:
+        if self.is_vertical:
             known = np.array([self.names.index(name) for name in _known_labels(table)], dtype=float)
         else:
             known = _known_places([table])
         return np.append(known, [self.missing] * table.has_missing)
 
-    def n_joined(self, table: BiasTable) -> int:
-        """Return how many rows of a table, from the first, are joined: numbers, not names."""
-        return 0 if self.is_sideways else len(_known_labels(table))
-
     def points(self, along: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return places along the feature, and values there, as x and y."""
-        return (value, along) if self.is_sideways else (along, value)
+        return (value, along) if self.is_vertical else (along, value)
 
     def set_up(self, ax: Axes) -> None:
-        """Give the axis its limits and ticks."""
-        free = _ENDS_OF_NAMES if self.is_sideways else _ENDS * self._span
+        """Set the limits and ticks of the axis."""
+        free = _ENDS_OF_NAMES if self.is_vertical else _ENDS * self._span
         last = self.missing if self.has_missing else self.high
         ends = (self.low - free, last + free)
-        if self.is_sideways:
+        if self.is_vertical:
             ax.set_ylim(ends[::-1])
             ax.set_yticks(range(len(self.names)), [shortened(one) for one in self.names])
             ax.tick_params(axis="y", length=0)
             ax.spines["left"].set_visible(False)
         else:
             ax.set_xlim(ends)
-            self._mark_numbers(ax)
+            self._set_ticks(ax)
             ax.spines["bottom"].set_bounds(ends[0], self.high + free)
         if self.has_missing:
-            axis = ax.yaxis if self.is_sideways else ax.xaxis
+            axis = ax.yaxis if self.is_vertical else ax.xaxis
             axis.set_ticks([self.missing], ["missing"], minor=True)
-            axis.set_tick_params(which="minor", length=0, labelsize=SMALL, labelcolor=QUIET)
+            axis.set_tick_params(which="minor", length=0, labelsize=SMALL, labelcolor=MUTED)
 
-    def _mark_numbers(self, ax: Axes) -> None:
+    def _set_ticks(self, ax: Axes) -> None:
         """Set ticks where numbers are known, so that none lies where missing values are."""
         free = _ENDS * self._span
         if self.low == self.high:
@@ -502,28 +481,28 @@ class FeatureAxis:
 
     def write_counts(self, ax: Axes, places: FloatArray, n: IntArray) -> None:
         """Write the number of rows at each place, where there is space for it."""
-        style: dict[str, Any] = {"fontsize": SMALLEST, "color": QUIET, "va": "center"}
-        words = [str(one) if one < _PLAIN else short_count(int(one)) for one in n]
-        if self.is_sideways:
-            for place, word in zip(places, words, strict=True):
-                ax.text(1.02, place, word, transform=ax.get_yaxis_transform(), **style)
+        style: dict[str, Any] = {"fontsize": SMALLEST, "color": MUTED, "va": "center"}
+        labels = [str(one) if one < _PLAIN else short_count(int(one)) for one in n]
+        if self.is_vertical:
+            for place, label in zip(places, labels, strict=True):
+                ax.text(1.02, place, label, transform=ax.get_yaxis_transform(), **style)
             ax.text(1.02, 1.0, "rows", transform=ax.transAxes, **style)
             return
         (low, high), end = ax.get_xlim(), -np.inf
-        for place, word in zip(places, words, strict=True):
-            half = _LETTER * (len(word) + 1) * (high - low) / 2
+        for place, label in zip(places, labels, strict=True):
+            half = _LETTER * (len(label) + 1) * (high - low) / 2
             if place - half >= end:
                 end = place + half
-                across = ax.get_xaxis_transform()
-                ax.text(place, _COUNTS / 2, word, transform=across, ha="center", **style)
+                transform = ax.get_xaxis_transform()
+                ax.text(place, _COUNTS / 2, label, transform=transform, ha="center", **style)
 
     def label_counts(self, ax: Axes) -> None:
-        """Name the row of numbers by the label of a tick, so that it goes where labels go."""
-        if self.is_sideways:
+        """Name the row of numbers by a minor tick, so that the layout leaves space for the name."""
+        if self.is_vertical:
             return
         bottom, top = ax.get_ylim()
         ax.set_yticks([bottom + (top - bottom) * _COUNTS / 2], ["rows"], minor=True)
-        ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=QUIET)
+        ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=MUTED)
 
 
 def _known_labels(table: BiasTable) -> tuple[str, ...]:

@@ -1,51 +1,58 @@
-"""The cumulative plot: where along the scores outcomes depart from predictions."""
+"""The cumulative plot: where along the scores outcomes deviate from predictions."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data.classes import one_problem
-from calibrant.inference.cumulative_tests import cumulative_test
+from calibrant.data.sketch import Sketch
+from calibrant.inference.cumulative_tests import CumulativeTestOptions, cumulative_test
 from calibrant.inference.estimate import estimate
 from calibrant.measures.cumulative import CumulativeCurve, cumulative_curve
-from calibrant.plot.style import (
+from calibrant.plot.common import (
     DASHES,
     LINE_WIDTH,
-    QUIET,
+    MUTED,
     SMALL,
     SMALLEST,
+    Colors,
+    LegendText,
     Model,
+    Note,
     axes_or_new,
-    colors_of,
-    open_frame,
+    despine,
+    note_lines,
     read_models,
+    read_note,
     record,
     records,
+    resolve_colors,
+    write_inside,
 )
-from calibrant.plot.text import Key, Note, headed, read_note, write_inside
 
-__all__ = ["CumulativeDiagram", "cumulative", "draw_cumulative", "gather_cumulative"]
+__all__ = ["cumulative"]
 
 _WIDTH, _HEIGHT = 5.4, 3.8
-# Round scores are offered by the handful, then by more, with the minimum distance between them as a
-# fraction of the axis: what is less round has to fill a wide gap.
+# Up to this many distinct scores are all written along the top; of more, round ones: a few first,
+# then less round ones in wide gaps. Minimum distances are fractions of the axis.
 _FEW_SCORES = 12
 _DISTANCES = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
 # How far the triangle at the origin points to the right, and how far those of all models do.
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
-# What is left free above and below, and the most that a note without a free corner is given, as
+# The space above and below the curve, and the maximum that a note without a free corner adds, as
 # fractions of the height.
-_FREE, _MOST_LACKING = 0.08, 0.6
+_FREE, _MOST_ADDED = 0.08, 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,44 +66,59 @@ class CumulativeDiagram:
 
 
 def cumulative(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch | CumulativeCurve | Mapping[str, Sketch | CumulativeCurve],
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     ax: Axes | None = None,
     note: bool | Note = True,
-    color: Any = None,
-    **options: Any,
+    color: Colors = None,
+    **options: Unpack[CumulativeTestOptions],
 ) -> Axes:
     """Draw the cumulative deviation of outcomes from predictions; level is perfect.
 
-    Between two points of the curve, its slope is the mean of outcome less prediction over the
+    Between two points of the curve, its slope is the mean of outcome minus prediction over the
     scores between them: it rises where predictions are too low. The triangle at the origin is two
-    standard deviations high either way, for the end of a calibrated model's curve. Scores are
-    written along the top, each where the curve reaches it; circles mark the highest and the lowest
-    point, whose distance is ECCE-R. A further call on the same Axes adds its models to those that
-    are there; scores along the top remain those of the first.
+    standard deviations high either way, for the end of the curve under perfect calibration. Scores
+    are written along the top, each where the curve reaches it; circles mark the highest and the
+    lowest point, whose distance is ECCE-R.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.cumulative_curve`, or its result, or that of
-        :func:`calibrant.subpopulation_curve`. For several models give a mapping from names: of
-        predictions, in place of `y_prob`, or of sketches or results, in place of both.
-    ax
-        The Axes to draw on; without one a new figure is made that pyplot does not know of.
-    note
-        What is written beside the curve. True: the result of :func:`calibrant.cumulative_test`, or
-        for soft labels ECCE-R with its interval, where data are given. Or a result, or words.
-    color
-        The colour of the curve, or a list of colours for several models.
+    y_true : array_like, Sketch, result or mapping of them
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
+        several models a mapping from names to these.
+
+        Results are those of :func:`calibrant.cumulative_curve` and
+        :func:`calibrant.subpopulation_curve`.
+    y_prob : array_like or mapping of array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
+        mapping from names to them; omitted for sketches and results.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; a new figure by default.
+    note : bool, result or str
+        Text beside the curve. True: where data are given, the result of
+        :func:`calibrant.cumulative_test`, or for soft labels ECCE-R with its interval. False:
+        none. Or a result, or text.
+    color : color or list of colors, optional
+        Colour of the model, or a list with one per model; by default the next of the palette.
     **options
-        `sample_weight`, `multiclass`, `labels` and `pos_label`, and those of
-        :func:`calibrant.cumulative_test`: `statistic`, `method`, `n_resamples`, `rng`.
+        Explained in :func:`calibrant.cumulative_test`: `statistic`, `method`, `n_resamples`,
+        `rng`, `sample_weight`, `multiclass`, `labels` and `pos_label`.
 
     Returns
     -------
-    Axes
+    matplotlib.axes.Axes
         The Axes drawn on.
+
+    See Also
+    --------
+    calibrant.cumulative_curve : The numbers of the plot.
+    calibrant.cumulative_test : The test of perfect calibration.
+
+    Notes
+    -----
+    A further call on the same Axes adds its models; scores along the top remain those of the first.
 
     References
     ----------
@@ -124,10 +146,10 @@ def gather_cumulative(model: Model, note: bool | Note) -> CumulativeDiagram:
         model.refuse_options("a CumulativeCurve")
         return CumulativeDiagram(model.y_true, text, model.name, model.color)
     model.check_options("cumulative", cumulative_test)
-    problem = one_problem(model.y_true, model.y_prob, *model.about_rows)
+    problem = one_problem(model.y_true, model.y_prob, *model.row_options)
     curve = cumulative_curve(problem)
     if note is True:
-        # Noise is known for outcomes that are 0 or 1 and not predicted with certainty.
+        # The variance is known for outcomes that are 0 or 1 and not predicted with certainty.
         if curve.sigma > 0:
             options = {k: v for k, v in model.options.items() if k not in ABOUT_ROWS}
             text = cumulative_test(problem, **options)
@@ -140,18 +162,15 @@ def draw_cumulative(ax: Axes, diagrams: list[CumulativeDiagram]) -> list[Line2D]
     """Draw cumulative curves on an Axes in addition to what is there; return their lines."""
     before = records(ax, "cumulative")
     n_before = sum(one.n_models for one in before)
-    colors = colors_of(ax, diagrams, n_before)
+    colors = resolve_colors(ax, [diagram.color for diagram in diagrams], n_before)
     alone = len(diagrams) == 1 and not before
     _set_up(ax, [diagram.curve for diagram in diagrams], is_added=bool(before))
-    lines = []
-    for i, (diagram, color) in enumerate(zip(diagrams, colors, strict=True)):
+    lines, width = [], min(_TRIANGLE, _TRIANGLES / len(diagrams))
+    for i, (diagram, color) in enumerate(zip(diagrams, colors, strict=True), n_before):
         lines.append(_draw_curve(ax, diagram.curve, color))
-        width = min(_TRIANGLE, _TRIANGLES / len(diagrams))
-        _draw_sigma(
-            ax, diagram.curve.sigma, QUIET if alone else color, (n_before + i) * width, width
-        )
+        _draw_sigma(ax, diagram.curve.sigma, MUTED if alone else color, i * width, width)
     if not before:
-        _name_sigma(ax, diagrams[0].curve)
+        _label_sigma(ax, diagrams[0].curve)
     if alone:
         _draw_extremes(ax, diagrams[0].curve, colors[0])
         _draw_scores(ax, diagrams[0].curve)
@@ -161,7 +180,7 @@ def draw_cumulative(ax: Axes, diagrams: list[CumulativeDiagram]) -> list[Line2D]
 
 
 def _set_up(ax: Axes, curves: list[CumulativeCurve], *, is_added: bool) -> None:
-    """Set up both axes, so that curves and triangles are seen whole."""
+    """Set up both axes, so that curves and triangles are visible as a whole."""
     ends = [np.array([-2, 2]) * curve.sigma for curve in curves if curve.sigma > 0]
     heights = np.concatenate([*(curve.deviation for curve in curves), *ends])
     low, high = float(heights.min()), float(heights.max())
@@ -171,12 +190,12 @@ def _set_up(ax: Axes, curves: list[CumulativeCurve], *, is_added: bool) -> None:
         bottom, top = ax.get_ylim()
         ax.set_ylim(min(low, bottom), max(high, top))
         return
-    open_frame(ax)
+    despine(ax)
     ax.set_xlim(0, 1)
     ax.set_ylim(low, high)
     ax.set_xlabel("fraction of predictions, in order of score")
     ax.set_ylabel("cumulative deviation\n(rising: predictions too low)")
-    ax.axhline(0, color=QUIET, lw=0.8, ls=DASHES, zorder=1)
+    ax.axhline(0, color=MUTED, lw=0.8, ls=DASHES, zorder=1)
 
 
 def _draw_curve(ax: Axes, curve: CumulativeCurve, color: Any) -> Line2D:
@@ -193,8 +212,8 @@ def _draw_sigma(ax: Axes, sigma: float, color: Any, left: float, width: float) -
         ax.add_patch(Polygon(corners, fc=color, ec="none", alpha=0.45, zorder=2))
 
 
-def _name_sigma(ax: Axes, curve: CumulativeCurve) -> None:
-    """Say what the triangle is, on the side that the curve leaves free."""
+def _label_sigma(ax: Axes, curve: CumulativeCurve) -> None:
+    """Label the triangle on the side that the curve leaves free."""
     if not curve.sigma > 0:
         return
     early = curve.deviation[curve.fraction <= 5 * _TRIANGLE]
@@ -206,7 +225,7 @@ def _name_sigma(ax: Axes, curve: CumulativeCurve) -> None:
         textcoords="offset points",
         va="center",
         fontsize=SMALLEST,
-        color=QUIET,
+        color=MUTED,
     )
 
 
@@ -224,26 +243,26 @@ def _draw_scores(ax: Axes, curve: CumulativeCurve) -> None:
     top = ax.secondary_xaxis("top")
     places, scores = _score_ticks(curve)
     top.set_xticks(places, [f"{score:.4g}" for score in scores])
-    top.tick_params(color=QUIET, labelsize=SMALL)
-    top.spines["top"].set_color(QUIET)
+    top.tick_params(color=MUTED, labelsize=SMALL)
+    top.spines["top"].set_color(MUTED)
     top.set_xlabel("score")
 
 
 def _score_ticks(curve: CumulativeCurve) -> tuple[list[float], list[float]]:
-    """Return where scores are reached, and those scores: the rounder go first."""
-    taken: dict[float, float] = {}
-    for scores, distance in _offered(curve.score):
+    """Return where scores are reached, and those scores, the roundest first."""
+    ticks: dict[float, float] = {}
+    for scores, distance in _candidate_ticks(curve.score):
         # Amid the rows that have this very score.
         first, last = (np.searchsorted(curve.score, scores, side=s) - 1 for s in ("left", "right"))
         places = (curve.fraction[np.maximum(first, 0)] + curve.fraction[last]) / 2
         for place, score in zip(places.tolist(), scores.tolist(), strict=True):
-            if all(abs(place - other) >= distance for other in taken):
-                taken[place] = score
-    return list(taken), list(taken.values())
+            if all(abs(place - other) >= distance for other in ticks):
+                ticks[place] = score
+    return list(ticks), list(ticks.values())
 
 
-def _offered(score: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-    """Yield scores to be written, and their minimum distance: all of a few, or round ones."""
+def _candidate_ticks(score: FloatArray) -> Iterator[tuple[FloatArray, float]]:
+    """Yield scores and the minimum distance between them: all of a few, or round ones."""
     if len(score) <= _FEW_SCORES:
         yield score[1:], _DISTANCES[5]
         return
@@ -256,12 +275,13 @@ def _offered(score: FloatArray) -> Iterator[tuple[FloatArray, float]]:
 def _write(
     ax: Axes, diagrams: list[CumulativeDiagram], lines: list[Line2D], *, alone: bool
 ) -> None:
-    """Write names and what was measured in a free corner; where none is free, limits make space."""
-    text: list[str] | Key = headed("", diagrams[0].note)
+    """Write names and results in a free corner; where none is free, limits make space."""
+    first = diagrams[0]
+    text: list[str] | LegendText = note_lines(first.note)
     if len(diagrams) > 1:
-        text = Key.of([(diagram.name, diagram.note) for diagram in diagrams])
-    elif diagrams[0].name or not alone:
-        text = Key(["\n".join(headed(diagrams[0].name, diagrams[0].note))])
-    lacking = min(write_inside(ax, text, lines), _MOST_LACKING)
+        text = LegendText.of([(diagram.name, diagram.note) for diagram in diagrams])
+    elif first.name or not alone:
+        text = LegendText(["\n".join([*filter(None, [first.name]), *note_lines(first.note)])])
+    added = min(write_inside(ax, text, lines), _MOST_ADDED)
     low, high = ax.get_ylim()
-    ax.set_ylim(low, high + (high - low) * lacking / (1 - lacking))
+    ax.set_ylim(low, high + (high - low) * added / (1 - added))

@@ -1,7 +1,12 @@
-"""The marks of a reliability diagram: each draws one part of a view, and computes nothing."""
+"""The marks of a reliability diagram: each draws one part of a view, and computes nothing.
+
+A `Frame` is the square on the diagonal, or a strip of deviations, with a margin below for the
+distribution of outcomes and one on the right for that of recalibrated scores.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -16,70 +21,61 @@ from matplotlib.transforms import Bbox, TransformedBbox
 
 from calibrant._base import FloatArray
 from calibrant.curves.curve import Curve
-from calibrant.curves.reliability_view import Mask, Window, level_runs
+from calibrant.curves.reliability_view import (
+    Mask,
+    Recalibrated,
+    ReliabilityView,
+    Window,
+    level_runs,
+)
 from calibrant.errors import CalibrantError
 from calibrant.formatting import short_count
 from calibrant.measures.bin_table import BinTable
 from calibrant.measures.point_masses import PointMasses
-from calibrant.plot.style import (
+from calibrant.plot.common import (
     DASHES,
     LINE_WIDTH,
     MARKERS,
-    QUIET,
+    MUTED,
     SMALLEST,
-    open_frame,
+    count_range,
+    despine,
     size_in_points,
+    text_width,
 )
-from calibrant.plot.text import row_range, text_width
 
-__all__ = [
-    "Counts",
-    "Frame",
-    "draw_band",
-    "draw_bars",
-    "draw_curve",
-    "draw_level",
-    "draw_markers",
-    "draw_masses",
-]
-
-# The width of a line where scores are thinnest and densest, in points; less among others, and no
+# The width of a line where scores are sparsest and densest, in points; less among others, and no
 # more than this fraction of its band, which it would hide.
 _THIN, _THICK, _LESS_THICK = 1.0, 5.0, 3.5
 _FRACTION_OF_BAND, _MINIMUM_THICK = 0.4, 1.4
 # The width of the level runs of an isotonic curve.
 _LEVEL_WIDTH = 3.2
-# More points than this do not show.
+# More points than this are not visible.
 _SHOWN_POINTS = 2000
-# The height of a digit, in units of its size; what is left free around a number, in points.
+# The height of a digit, in units of its size; the space around a number, in points.
 _DIGIT, _APART = 0.73, 2.0
-# The number of signs on a curve among many.
-_SIGNS = 4
+# The number of markers on a curve among many.
+_N_MARKERS = 4
 # The area of a mark grows with its fraction of the rows, but neither vanishes nor hides the curve:
 # that of all rows, the minimum and the maximum, in square points.
 _AREA_OF_ALL, _MINIMUM_AREA, _MAXIMUM_AREA = 450.0, 8.0, 150.0
 # The opacity of bars: of one that holds next to no rows, and of the one that holds most.
 _FAINT, _STRONG = 0.05, 0.3
+# The margin below: the height of its line, how far marks reach from it, and the minimum length of a
+# mark, so that a single row is seen among many; as fractions of the height of the Axes.
+_LEVEL, _REACH, _TICK = 0.075, 0.07, 0.006
+# The margin on the right: the number of bars, their base, how far they reach, and the minimum
+# length of one, as fractions of the margin.
+_BARS, _BASE, _BAR, _SHORT = 50, 0.1, 0.85, 0.03
+_GREY, _DOTS = "0.45", (0, (1, 2))
 
 
 @dataclass(frozen=True)
 class Frame:
-    """The part of the plane that is shown, and the fractions of the Axes beside it.
+    """The part of the plane that is shown, and the margins beside it.
 
-    Attributes
-    ----------
-    window
-        The scores along the first axis.
-    low, high
-        What is shown along the second axis.
-    margin
-        The fraction of the height that is left below, for where outcomes lie.
-    side
-        The fraction of the width that is left on the right, for recalibrated scores.
-    deviation
-        Whether outcomes are shown less predictions.
-    strip
-        What the space below shows: "outcomes", the "density" of scores, or nothing.
+    `low` and `high` limit the second axis; `margin` and `side` are the fractions of the Axes below
+    and on the right that are left for distributions, and `strip` is what the former shows.
     """
 
     window: Window
@@ -91,33 +87,28 @@ class Frame:
     strip: Literal["outcomes", "density", ""] = ""
 
     @property
-    def foot(self) -> float:
-        """Where bars stand."""
-        return 0.0 if self.deviation else self.low
-
-    @property
     def region(self) -> tuple[float, float, float, float]:
         """Left, bottom, width and height of the diagram itself, as fractions of the Axes."""
         return 0.0, self.margin, 1 - self.side, 1 - self.margin
 
     def joined(self, other: Frame, *, widened: bool = True) -> Frame:
-        """Return a frame with the strips of both, and unless told otherwise all that both show."""
+        """Return a frame with the margins of both and, if widened, all that both show."""
         if self.deviation != other.deviation:
             raise CalibrantError(
                 f"deviation must be {other.deviation} on this Axes, as in the diagram that is "
                 f"there; got {self.deviation}"
             )
-        strips = replace(
+        frame = replace(
             self,
             margin=max(self.margin, other.margin),
             side=max(self.side, other.side),
             strip=other.strip or self.strip,
         )
         if not widened:
-            return strips
+            return frame
         ours, theirs = self.window, other.window
         return replace(
-            strips,
+            frame,
             window=Window(min(ours.low, theirs.low), max(ours.high, theirs.high)),
             low=min(self.low, other.low),
             high=max(self.high, other.high),
@@ -129,13 +120,13 @@ class Frame:
         return self.window.holds(x) & (y >= self.low - slack) & (y <= self.high + slack)
 
     def clip(self, ax: Axes, artist: Artist) -> None:
-        """Cut off what of an artist lies beyond, strips beside the diagram included."""
+        """Clip an artist to the diagram, margins excluded."""
         box = Bbox([[self.window.low, self.low], [self.window.high, self.high]])
         artist.set_clip_box(TransformedBbox(box, ax.transData))
 
     def set_up(self, ax: Axes) -> None:
-        """Give an Axes its limits and ticks."""
-        open_frame(ax)
+        """Set the limits and ticks of an Axes."""
+        despine(ax)
         below = (self.high - self.low) * self.margin / (1 - self.margin)
         beside = self.window.span * self.side / (1 - self.side)
         ax.set_xlim(self.window.low, self.window.high + beside)
@@ -148,7 +139,7 @@ class Frame:
             ax.set_aspect("equal", adjustable="box")
 
     def name_axes(self, ax: Axes, names: tuple[str, str]) -> None:
-        """Write the names of both axes amid what they show, strips left out."""
+        """Write the names of both axes beside what they show, not beside the margins."""
         ax.set_xlabel(names[0], x=(1 - self.side) / 2)
         ax.set_ylabel(names[1], y=(1 + self.margin) / 2)
 
@@ -159,11 +150,11 @@ def _ticks(low: float, high: float) -> FloatArray:
     return ticks[(ticks >= low - slack) & (ticks <= high + slack)]
 
 
-def draw_level(ax: Axes, frame: Frame) -> None:
-    """Draw where perfect calibration lies: the diagonal, or no deviation."""
+def draw_reference(ax: Axes, frame: Frame) -> None:
+    """Draw perfect calibration: the diagonal, or no deviation."""
     ends = np.array([frame.window.low, frame.window.high])
     level = np.zeros(2) if frame.deviation else ends
-    ax.plot(ends, level, color=QUIET, lw=0.8, ls=DASHES, zorder=2)
+    ax.plot(ends, level, color=MUTED, lw=0.8, ls=DASHES, zorder=2)
 
 
 def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool) -> Artist:
@@ -180,7 +171,7 @@ def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool)
 
 
 def _clip(ax: Axes, line: Artist, curve: Curve, frame: Frame) -> None:
-    """Show a line along the frame in its whole width, but cut off what lies beyond."""
+    """Show a line along the frame in its whole width, but clip what lies beyond."""
     if (frame.holds(curve.x, curve.y) | ~np.isfinite(curve.y)).all():
         line.set_clip_on(False)
     else:
@@ -200,15 +191,15 @@ def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
     return line
 
 
-def _thickness(ax: Axes, curve: Curve, most: float) -> float:
+def _thickness(ax: Axes, curve: Curve, maximum: float) -> float:
     """Return how wide a line may be without hiding its band: in points, where scores are dense."""
     dense = np.isfinite(curve.high - curve.low) & (curve.density >= np.median(curve.density))
     if not dense.any():
-        return most
+        return maximum
     low, high = ax.get_ylim()
     height = float(np.median((curve.high - curve.low)[dense])) / (high - low)
     points = height * float(size_in_points(ax)[1])
-    return float(np.clip(_FRACTION_OF_BAND * points, _MINIMUM_THICK, most))
+    return float(np.clip(_FRACTION_OF_BAND * points, _MINIMUM_THICK, maximum))
 
 
 def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
@@ -230,7 +221,7 @@ def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
 def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -> Artist:
     stick: dict[str, Any] = {"color": color, "lw": LINE_WIDTH, "zorder": 3}
     if curve.band == "consistency":
-        stick = {"color": QUIET, "alpha": 0.35, "lw": 6, "zorder": 1.5}
+        stick = {"color": MUTED, "alpha": 0.35, "lw": 6, "zorder": 1.5}
     frame.clip(ax, ax.vlines(curve.x, curve.low, curve.high, **stick))
     style = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": LINE_WIDTH}
     style |= {"ls": "-" if joined else "none", "lw": 0.8, "color": color}
@@ -240,10 +231,7 @@ def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -
 
 
 def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
-    """Draw the band of a curve, where there is one; a binned curve has intervals instead.
-
-    A confidence band has the colour of the curve; a consistency band is grey.
-    """
+    """Draw the band of a curve in its colour, a consistency band in grey; not that of bins."""
     if curve.method == "binned" or np.isnan(curve.low).all():
         return
     if len(curve.x) == 1:
@@ -252,24 +240,23 @@ def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
         return
     step = max(1, len(curve.x) // _SHOWN_POINTS)
     x, low, high = (np.append(v[:-1:step], v[-1]) for v in (curve.x, curve.low, curve.high))
-    around = QUIET if curve.band == "consistency" else color
+    around = MUTED if curve.band == "consistency" else color
     frame.clip(ax, ax.fill_between(x, low, high, color=around, alpha=0.2, lw=0, zorder=1.5))
 
 
 def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
-    """Mark a curve here and there with a sign of its own, at places that are its own too."""
+    """Put a few markers of a model's own on its curve, at scores that differ between models."""
     known = np.flatnonzero(np.isfinite(curve.y))
-    along = (np.arange(_SIGNS) + (index % len(MARKERS) + 0.5) / len(MARKERS)) / _SIGNS
+    along = (np.arange(_N_MARKERS) + (index % len(MARKERS) + 0.5) / len(MARKERS)) / _N_MARKERS
     at = known[(along * len(known)).astype(int)]
     style = {"marker": MARKERS[index % len(MARKERS)], "ms": 6, "mfc": "white", "mec": color}
     ax.plot(curve.x[at], curve.y[at], ls="none", zorder=4, **style)
 
 
 def draw_masses(ax: Axes, masses: PointMasses, color: Any, frame: Frame) -> None:
-    """Mark the mean outcome at single scores, the larger the more rows have them.
+    """Mark the mean outcome at point masses, larger where there are more rows.
 
-    Circles mark all scores there are; discs mark those that hold many rows among others that do
-    not.
+    Circles mark all distinct scores; discs mark those that hold many rows among others that do not.
     """
     masses = masses.where(frame.holds(masses.score, masses.outcome))
     style: dict[str, Any] = {"fc": color, "ec": ax.get_facecolor(), "lw": 0.8}
@@ -280,14 +267,15 @@ def draw_masses(ax: Axes, masses: PointMasses, color: Any, frame: Frame) -> None
 
 
 def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
-    """Draw a bar to each bin's mean outcome, or deviation; the more rows, the darker it is."""
+    """Draw a bar to each bin's mean outcome, or deviation, darker where there are more rows."""
     left, right, shown = _bars(table, frame.window)
-    height = table.gap[shown] if frame.deviation else table.mean_true[shown] - frame.foot
-    # The eye distinguishes roots better than numbers, a few of which may be far above all others.
+    base = 0.0 if frame.deviation else frame.low
+    height = table.gap[shown] if frame.deviation else table.mean_true[shown] - base
+    # On a linear scale a few large bins would make all others invisible.
     alpha = _FAINT + (_STRONG - _FAINT) * np.sqrt(table.n[shown] / table.n.max())
     fill = [to_rgba(color, opacity) for opacity in alpha]
     style: dict[str, Any] = {"color": fill, "ec": ax.get_facecolor(), "lw": 1, "align": "edge"}
-    ax.bar(left, height, right - left, bottom=frame.foot, zorder=1, **style)
+    ax.bar(left, height, right - left, bottom=base, zorder=1, **style)
 
 
 def _bars(table: BinTable, window: Window) -> tuple[FloatArray, FloatArray, Mask]:
@@ -299,22 +287,13 @@ def _bars(table: BinTable, window: Window) -> tuple[FloatArray, FloatArray, Mask
 
 @dataclass(frozen=True, eq=False)
 class Counts:
-    """How many rows bins hold, written in a row below their bars.
+    """Numbers of rows below the bars of bins, or their range where some bars are too narrow.
 
-    Attributes
-    ----------
-    x
-        The middle of each bar; that of all, where some are too narrow for their own number.
-    words
-        The number of rows in each, or the range of all.
-    upright
-        Whether numbers are written upward, because that way all have space.
-    height
-        The height of the row, as a fraction of the Axes.
+    They are upright where that way all have space; `height` is a fraction of that of the Axes.
     """
 
     x: FloatArray
-    words: list[str]
+    labels: list[str]
     upright: bool
     height: float
 
@@ -323,21 +302,21 @@ class Counts:
         """Return the counts of a table's bins as an Axes has space for them."""
         window = frame.window
         left, right, shown = _bars(table, window)
-        x, words = (left + right) / 2, [short_count(int(n)) for n in table.n[shown]]
-        length = max(text_width(one, SMALLEST) for one in words)
+        x, labels = (left + right) / 2, [short_count(int(n)) for n in table.n[shown]]
+        length = max(text_width(one, SMALLEST) for one in labels)
         width, height = size_in_points(ax)
         width *= (1 - frame.side) * (right - left).min() / window.span
         digit = _DIGIT * FontProperties(size=SMALLEST).get_size_in_points()
         if digit + _APART > width:
-            x, words = np.array([(window.low + window.high) / 2]), [row_range(table.n[shown])]
+            x, labels = np.array([(window.low + window.high) / 2]), [count_range(table.n[shown])]
         upright = len(x) > 1 and length + _APART > width
-        return cls(x, words, upright, ((length if upright else digit) + _APART) / height)
+        return cls(x, labels, upright, ((length if upright else digit) + _APART) / height)
 
     def write(self, ax: Axes, frame: Frame) -> None:
         """Write them."""
-        for x, words in zip(self.x, self.words, strict=True):
+        for x, label in zip(self.x, self.labels, strict=True):
             ax.annotate(
-                words,
+                label,
                 (x, frame.low),
                 xytext=(0, -_APART),
                 textcoords="offset points",
@@ -345,5 +324,112 @@ class Counts:
                 va="top",
                 rotation=90 * self.upright,
                 fontsize=SMALLEST,
-                color=QUIET,
+                color=MUTED,
             )
+
+
+def draw_strip(
+    ax: Axes,
+    views: Sequence[ReliabilityView],
+    colors: Sequence[Any],
+    frame: Frame,
+    *,
+    is_added: bool,
+) -> None:
+    """Draw the distribution of outcomes below, or the densities of several models' scores."""
+    if frame.strip == "density":
+        _draw_densities(ax, views, colors)
+    if frame.strip != "outcomes":
+        return
+    ax.plot((0, 1 - frame.side), (_LEVEL, _LEVEL), color=MUTED, lw=0.5, transform=ax.transAxes)
+    # The strip of one model is grey; those of others are outlines in their own colours.
+    for view, color in zip(views, colors, strict=True):
+        style: dict[str, Any] = {"color": color if is_added else _GREY, "fill": not is_added}
+        if view.rows is not None:
+            _draw_outcomes(ax, view.rows, frame.window, **style)
+        elif view.is_smooth:
+            _draw_density(ax, view, frame.window, **style)
+
+
+def _draw_outcomes(ax: Axes, table: BinTable, window: Window, color: Any, *, fill: bool) -> None:
+    """Draw histograms of outcomes 1 above a line and of outcomes 0 below."""
+    ones = np.nan_to_num(table.weight * table.mean_true)
+    zeros = np.maximum(table.weight - ones, 0.0)
+    maximum = max(ones.max(), zeros.max())
+    edges = np.clip(table.edges, window.low, window.high)
+    is_shown = np.diff(edges) > 0
+    for weight, sign in ((ones[is_shown], 1), (zeros[is_shown], -1)):
+        length = np.where(weight > 0, _TICK + (_REACH - _TICK) * weight / maximum, 0.0)
+        ax.stairs(
+            _LEVEL + sign * length,
+            np.unique(edges),
+            baseline=_LEVEL,
+            fill=fill,
+            color=color,
+            lw=0.9,
+            transform=ax.get_xaxis_transform(),
+        )
+
+
+def _draw_density(
+    ax: Axes, view: ReliabilityView, window: Window, color: Any, *, fill: bool
+) -> None:
+    """Draw the density of scores, split by outcome, from a smooth curve alone."""
+    ones, zeros = view.density_by_outcome()
+    maximum, is_shown = max(ones.max(), zeros.max()), window.holds(view.curve.x)
+    transform = ax.get_xaxis_transform()
+    for edge in (_LEVEL + _REACH * ones / maximum, _LEVEL - _REACH * zeros / maximum):
+        x, y = view.curve.x[is_shown], edge[is_shown]
+        if fill:
+            ax.fill_between(x, _LEVEL, y, color=color, lw=0, transform=transform)
+        else:
+            ax.plot(x, y, color=color, lw=0.9, transform=transform)
+
+
+def _draw_densities(ax: Axes, views: Sequence[ReliabilityView], colors: Sequence[Any]) -> None:
+    """Draw the densities of several models' scores as lines over one baseline."""
+    lines = [view.density() for view in views]
+    maximum = max(density.max() for _, density in lines)
+    for (x, density), color in zip(lines, colors, strict=True):
+        height = _LEVEL - _REACH + 2 * _REACH * density / maximum
+        ax.plot(x, height, color=color, lw=1, transform=ax.get_xaxis_transform())
+
+
+def label_strip(ax: Axes, frame: Frame) -> None:
+    """Name what the strip shows, by minor ticks so that the layout leaves space for the names."""
+    names = {
+        "": {},
+        "density": {_LEVEL: "density"},
+        "outcomes": {_LEVEL - _REACH / 2: "outcome 0", _LEVEL + _REACH / 2: "outcome 1"},
+    }[frame.strip]
+    low, high = ax.get_ylim()
+    ax.set_yticks([low + (high - low) * at for at in names], list(names.values()), minor=True)
+    ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=MUTED)
+
+
+def draw_recalibrated(ax: Axes, recalibrated: Recalibrated, frame: Frame) -> None:
+    """Draw a histogram of recalibrated scores along the second axis, and the base rate."""
+    edges = np.linspace(frame.low, frame.high, _BARS + 1)
+    scores = np.clip(recalibrated.score, 0.0, 1.0)
+    weight, _ = np.histogram(scores, edges, weights=recalibrated.fraction)
+    length = _SHORT + (_BAR - _SHORT) * weight / (weight.max() or 1.0)
+    base = 1 - frame.side * (1 - _BASE)
+    ax.stairs(
+        base + frame.side * np.where(weight > 0, length, 0.0),
+        edges,
+        baseline=base,
+        orientation="horizontal",
+        fill=True,
+        color=_GREY,
+        lw=0,
+        transform=ax.get_yaxis_transform(),
+    )
+    ax.plot((base, base), (frame.margin, 1), color=MUTED, lw=0.5, transform=ax.transAxes)
+    small: dict[str, Any] = {"fontsize": SMALLEST, "color": MUTED}
+    below = frame.margin - _BASE * frame.side
+    ax.text(base, below, "recalibrated", transform=ax.transAxes, va="top", **small)
+    rate = recalibrated.base_rate
+    if frame.low <= rate <= frame.high:
+        ax.axhline(rate, color=MUTED, lw=0.9, ls=_DOTS, zorder=2)
+        at: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
+        ax.annotate("base\nrate", (1, rate), xytext=(3, 0), va="center", **at, **small)

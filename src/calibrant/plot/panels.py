@@ -5,44 +5,49 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, cast
 
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure, SubFigure
 from matplotlib.font_manager import FontProperties
+from numpy.typing import ArrayLike
 
-from calibrant.assessment.assess import Assessment, assess
+from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
+from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 from calibrant.formatting import percent, shortened, typeset
 from calibrant.inference.estimate import Estimate
-from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
-from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
-from calibrant.plot.style import (
+from calibrant.plot.common import (
     LINE_WIDTH,
     SMALL,
     Model,
     Panels,
     ShownAxes,
     axes_or_new,
+    band_lines,
+    compact,
+    despine,
+    measure_label,
     new_figure,
-    open_frame,
     palette,
     read_models,
     size_in_points,
 )
-from calibrant.plot.text import about_band, compact, measure_name
+from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
+from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
 
 __all__ = ["assessment", "small_multiples"]
 
-# Inches of a panel, and of the words along the outer ones.
+# Inches of a panel, and of the labels along the outer ones.
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5
 _MOST_COLUMNS = 5
-# The most lines of the name of a panel, and the mean width of letters in units of their size.
+# The maximum number of lines of a panel's name, and the mean width of letters in units of their
+# size.
 _MOST_LINES, _LETTER = 2, 0.55
 # The size of an assessment in inches, and where its parts lie: left, bottom, width and height as
 # fractions of the whole.
@@ -55,10 +60,10 @@ _HEADING = 0.06
 
 
 def small_multiples(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Mapping[str, Any],
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
-    by: Any = None,
+    by: ArrayLike | None = None,
     kind: Literal["reliability", "cumulative"] = "reliability",
     n_columns: int | None = None,
     figure: Figure | SubFigure | None = None,
@@ -66,28 +71,42 @@ def small_multiples(
 ) -> Panels:
     """Draw the same diagram for each class, group or model, with the same limits.
 
+    Class probabilities with ``multiclass="classwise"`` make one panel per class, `by` one per
+    group, and a mapping one per model.
+
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.reliability_curve`. Class probabilities with
-        ``multiclass="classwise"`` make one panel per class. A mapping from names makes a panel
-        each: of predictions, in place of `y_prob`, or of sketches or results, in place of both.
-    by
-        One label per row, such as a region: a panel for each.
-    kind
-        "reliability" or "cumulative".
-    n_columns
-        The number of panels side by side.
-    figure
-        The empty figure, or part of one, to draw on; without one a new figure is made that pyplot
-        does not know of.
+    y_true : array_like, Sketch, result or mapping of them
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
+        several models a mapping from names to these.
+    y_prob : array_like or mapping of array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
+        mapping from names to them; omitted for sketches and results.
+    by : array_like, optional
+        One group label per row, such as a region.
+    kind : {"reliability", "cumulative"}
+        The diagram.
+    n_columns : int, optional
+        Number of panels side by side.
+    figure : matplotlib.figure.Figure or SubFigure, optional
+        An empty figure, or part of one, to draw on; a new figure by default.
     **options
-        As in :func:`reliability` or :func:`cumulative`, for the results.
+        Of reliability diagrams, explained in :func:`calibrant.reliability_curve`: `method`,
+        `band`, `level`, `simultaneous` (here True unless given), `n_resamples`, `rng`, `clusters`,
+        `bandwidth`, `n_bins`, `strategy`. Of cumulative plots, explained in
+        :func:`calibrant.cumulative_test`: `statistic`, `method`, `n_resamples`, `rng`. Of both:
+        `sample_weight`, `multiclass`, `labels` and `pos_label`.
 
     Returns
     -------
     Panels
-        The Axes, in order: a tuple, with their `figure`.
+        A tuple of the Axes, in order; its `figure` holds them.
+
+    See Also
+    --------
+    reliability, cumulative : Several models on one Axes.
+    calibrant.by_group : Errors and tests of each group.
 
     Examples
     --------
@@ -125,8 +144,8 @@ def _draw_reliability(panels: Sequence[Axes], models: list[Model]) -> None:
     for ax, diagram in zip(panels, diagrams, strict=True):
         note = None if diagram.note is None else compact(diagram.note)
         draw_diagrams(ax, [replace(diagram, name="", note=note)], layout)
-    # What all bands are is written once, for there is no space in each panel.
-    bands = {words for diagram in diagrams for words in about_band(diagram.view.curve)}
+    # There is no space for the label of the bands in each panel.
+    bands = {line for diagram in diagrams for line in band_lines(diagram.view.curve)}
     if len(bands) == 1:
         panels[0].figure.supxlabel(bands.pop(), fontsize=SMALL)
 
@@ -151,7 +170,7 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
     models = read_models(y_true, y_prob, options)
     if len(models) == 1 and not models[0].name:
         raise CalibrantError(
-            "small_multiples needs something to go by: by=, multiclass='classwise', "
+            "small_multiples needs several panels: by=, multiclass='classwise', "
             "or a mapping from names to results, sketches or predictions"
         )
     return models
@@ -216,23 +235,40 @@ def _columns(n_columns: int | None, n_panels: int) -> int:
     return min(int(np.ceil(np.sqrt(n_panels))), _MOST_COLUMNS)
 
 
-def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **options: Any) -> Axes:
+def assessment(
+    y_true: ArrayLike | Sketch | Assessment,
+    y_prob: ArrayLike | None = None,
+    *,
+    ax: Axes | None = None,
+    **options: Unpack[AssessOptions],
+) -> Axes:
     """Draw an assessment: verdict, reliability diagram, cumulative plot, errors with intervals.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.assess`, or its result.
-    ax
-        The Axes to draw on, which becomes the frame of three smaller ones, its `child_axes`;
-        without one a new figure is made that pyplot does not know of.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+
+        So does an `Assessment`.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; a new figure by default.
+
+        It becomes the frame of three smaller ones, its `child_axes`.
     **options
-        As in :func:`calibrant.assess`.
+        Explained in :func:`calibrant.assess`: `level`, `n_bins`, `n_resamples`, `rng`,
+        `sample_weight`, `multiclass`, `labels` and `pos_label`.
 
     Returns
     -------
-    Axes
+    matplotlib.axes.Axes
         The Axes drawn on.
+
+    See Also
+    --------
+    calibrant.assess : The numbers, and a report in HTML.
 
     Examples
     --------
@@ -243,11 +279,12 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
     """
     if isinstance(y_true, Assessment):
         if y_prob is not None or options:
-            raise CalibrantError("an Assessment is drawn as it is: leave out all else")
+            raise CalibrantError("an Assessment is drawn as it is: leave out y_prob and options")
         found = y_true
     else:
         validation.check_options(options, validation.keywords(assess), "assessment")
-        found = assess(y_true, y_prob, **options)
+        data: Any = y_true
+        found = assess(data, cast("ArrayLike", y_prob), **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()
     _write_verdict(ax, typeset(str(found.verdict)))
@@ -262,7 +299,7 @@ def assessment(y_true: Any, y_prob: Any = None, *, ax: Axes | None = None, **opt
 
 def _draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
     """Draw estimates one below the other: values, bias-corrected values and intervals."""
-    open_frame(ax)
+    despine(ax)
     color = palette(ax)[0]
     rows = np.arange(len(estimates))[::-1]
     low, high = ([getattr(one, end) for one in estimates] for end in ("low", "high"))
@@ -271,7 +308,7 @@ def _draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
     style: dict[str, Any] = {"ls": "none", "clip_on": False}
     ax.plot(values, rows, "o", color=color, ms=5, mfc="white", mew=LINE_WIDTH, **style)
     ax.plot([one.bias_corrected for one in estimates], rows, "|", color=color, ms=8, **style)
-    ax.set_yticks(rows, [measure_name(one) for one in estimates])
+    ax.set_yticks(rows, [measure_label(one) for one in estimates])
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.6, len(estimates) - 0.4)
     ax.set_xlim(left=0)

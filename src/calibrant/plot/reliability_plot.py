@@ -1,20 +1,20 @@
-"""Reliability diagrams: predictions against outcomes, with strips for how both are distributed."""
+"""Reliability diagrams: observed frequency against predicted probability."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
+from numpy.typing import ArrayLike
 
 from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import reliability_curve
+from calibrant.curves.reliability import CurveOptions, reliability_curve
 from calibrant.curves.reliability_view import (
-    Recalibrated,
     ReliabilityView,
     Window,
     view_of_curve,
@@ -22,123 +22,123 @@ from calibrant.curves.reliability_view import (
     view_of_table,
 )
 from calibrant.data import validation
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.bin_table import BinTable
 from calibrant.plot import marks
-from calibrant.plot.marks import Frame
-from calibrant.plot.style import (
+from calibrant.plot.common import (
     MARKERS,
-    QUIET,
-    SMALLEST,
+    Colors,
+    Corner,
+    LegendText,
     Model,
+    Note,
     axes_or_new,
-    colors_of,
+    band_lines,
+    lift_overlapped,
+    masses_lines,
+    note_lines,
     read_models,
+    read_note,
     record,
     records,
-)
-from calibrant.plot.text import (
-    Corner,
-    Key,
-    Note,
-    about_band,
-    about_masses,
-    give_way,
-    headed,
-    read_note,
+    resolve_colors,
     write_beside,
     write_inside,
 )
+from calibrant.plot.marks import Frame
 
-__all__ = ["Diagram", "Layout", "Margin", "draw_diagrams", "gather", "reliability"]
+__all__ = ["reliability"]
 
 # What is shown beside the diagram: nothing, outcomes below, or recalibrated scores as well.
 Margin = bool | Literal["both"]
 
 _WIDTH, _HEIGHT = 4.2, 4.7
-# What a strip on the right adds to the width, and the counts of bins to the height.
+# What a margin on the right adds to the width, and the counts of bins to the height.
 _STRIP, _COUNTS = 0.9, 0.2
 # The names of more models than a few are written beside the diagram, which takes a wider figure.
 _FEW_MODELS, _WIDER = 3, 7.2
-# The fraction of the Axes that a strip beside the diagram takes.
+# The fraction of the Axes that a margin takes.
 _BESIDE = 0.17
-# The strip below: the height of its line, how far marks reach from it, and the minimum length of a
-# mark, so that a single row is seen among many; as fractions of the height of the Axes.
-_LEVEL, _REACH, _TICK = 0.075, 0.07, 0.006
-# The strip on the right: the number of bars, their foot, how far they reach, and the minimum length
-# of one, as fractions of the strip.
-_BARS, _FOOT, _BAR, _SHORT = 50, 0.1, 0.85, 0.03
-_GREY, _DOTS = "0.45", (0, (1, 2))
 # The corners above and below the diagonal.
 _CORNERS: tuple[Corner, Corner] = ("upper left", "lower right")
 
 
 def reliability(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch | Curve | BinTable | Mapping[str, Sketch | Curve | BinTable],
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     ax: Axes | None = None,
     note: bool | Note = True,
     margin: Margin = True,
     deviation: bool = False,
     limits: tuple[float, float] | None = None,
-    color: Any = None,
+    color: Colors = None,
     table: BinTable | None = None,
-    **options: Any,
+    **options: Unpack[CurveOptions],
 ) -> Axes:
-    """Draw a reliability diagram: how often what was predicted came true.
+    """Draw a reliability diagram: observed frequency against predicted probability.
 
-    A smooth curve is as wide as its scores are dense, and is drawn where it is known: where rows
-    count for at least as much, weighted by the kernel, as one row a bandwidth away does. An
-    isotonic curve is heavier along its level runs. Where there are few distinct scores, circles
-    mark the mean outcome at each; among many, discs mark it at single scores that hold at least a
-    twentieth of the rows, 30 and ten times as many as the scores next to them. Areas are
-    proportional to fractions of the rows, up to a third. Bars of a binned curve carry their number
-    of rows, and are the darker the more there are; where some are too narrow for it, the range of
-    all is written instead. Its points carry their intervals. Below lie the outcomes themselves: 1
-    above a line and 0 beneath it, the more the higher, each at least a tick.
+    A smooth curve is wider where scores are denser, and ends where the rows, weighted by the
+    kernel, count for less than one row a bandwidth away. An isotonic curve is heavier where it is
+    level. Bars of a binned curve are darker the more rows they hold, with the number of rows below
+    them or, where bars are too narrow, the range of all; points have their intervals.
 
-    A further call on the same Axes adds its models to those that are there, in the next colours,
-    with outcomes below as outlines, and widens the limits to show both. For one legend and one
-    distribution of scores for all models, give them in one call.
+    Where there are few distinct scores, circles mark the mean outcome at each. Among many, discs
+    mark scores that hold at least 30 rows, a twentieth of all rows and ten times as many as the
+    scores next to them. Their areas are proportional to fractions of the rows, up to a third.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.reliability_curve`, or its result, or that of
-        :func:`calibrant.bin_table`. For several models give a mapping from names: of predictions,
-        in place of `y_prob`, or of sketches or results, in place of both.
-    ax
-        The Axes to draw on; without one a new figure is made that pyplot does not know of. With
-        ``ax=plt.gca()`` it is pyplot's, and ``plt.show()`` shows it.
-    note
-        What is written beside the curve. True: what the band and the discs are and, where data are
-        given, smECE or ECE with its interval, or the score decomposition of an isotonic curve.
-        False: nothing. Or a result, or text.
-    margin
-        Whether to draw where outcomes lie, below; the density of scores for several models.
-        "both": and along the right, for one model, how many rows the curve would give each
-        recalibrated score, with a line at the base rate. The farther from it they spread, the
-        better scores discriminate.
-    deviation
-        Draw outcomes less predictions: the diagonal laid flat, which shows small deviations.
-    limits
-        The scores to show, such as (0.9, 1). Unless given, all of [0, 1], or the part that scores
-        and outcomes keep to where that is less than half of it.
-    color
-        The colour of the curve, or a list of colours for several models.
-    table
-        Beside a curve, the table of its outcomes; where it has only a few bins, circles mark their
+    y_true : array_like, Sketch, result or mapping of them
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
+        several models a mapping from names to these.
+
+        Results are those of :func:`calibrant.reliability_curve` and :func:`calibrant.bin_table`.
+    y_prob : array_like or mapping of array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
+        mapping from names to them; omitted for sketches and results.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; a new figure by default.
+    note : bool, result or str
+        Text beside the curve. True: what the band and the discs are and, where data are given,
+        smECE or ECE with its interval, or the score decomposition of an isotonic curve. False:
+        none. Or a result, or text.
+    margin : bool or "both"
+        Draw histograms of the outcomes below, 1 above a line and 0 beneath it; for several models,
+        the density of their scores. "both": also, for one model, a histogram of the recalibrated
+        scores on the right, with a line at the base rate; the more they spread, the better the
+        scores discriminate.
+    deviation : bool
+        Draw observed minus predicted, which makes small deviations visible.
+    limits : (float, float), optional
+        Scores to show, such as (0.9, 1). By default [0, 1], or the part that holds all scores and
+        outcomes where that is less than half of it.
+    color : color or list of colors, optional
+        Colour of the model, or a list with one per model; by default the next of the palette.
+    table : BinTable, optional
+        Beside a `Curve`: the outcomes of its rows in bins. If these are few, circles mark their
         means.
     **options
-        As in :func:`calibrant.reliability_curve`: `method`, `bandwidth`, `n_bins`, `strategy`,
-        `band`, `level` and the rest; but the band holds for the whole curve unless
-        ``simultaneous=False``.
+        Explained in :func:`calibrant.reliability_curve`: `method`, `band`, `level`,
+        `simultaneous` (here True unless given), `n_resamples`, `rng`, `clusters`, `bandwidth`,
+        `n_bins`, `strategy`, `sample_weight`, `multiclass`, `labels` and `pos_label`.
 
     Returns
     -------
-    Axes
+    matplotlib.axes.Axes
         The Axes drawn on.
+
+    See Also
+    --------
+    calibrant.reliability_curve : The numbers of the diagram.
+    small_multiples : One diagram per class, group or model.
+
+    Notes
+    -----
+    A further call on the same Axes adds its models in the next colours, with outcomes as outlines,
+    and widens the limits to show both. For one legend, give all models in one call.
 
     References
     ----------
@@ -166,19 +166,7 @@ def reliability(
 
 @dataclass(frozen=True, eq=False)
 class Diagram:
-    """The reliability diagram of one model.
-
-    Attributes
-    ----------
-    view
-        What it shows.
-    note
-        What is written about the model; with no text at all, its band goes without, too.
-    name
-        The name of the model; empty where there is only one.
-    color
-        Its colour; None for the next one in turn.
-    """
+    """The reliability diagram of one model; an empty note leaves its band without a label, too."""
 
     view: ReliabilityView
     note: Note | None = None
@@ -211,7 +199,7 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
 class Layout:
     """How diagrams are laid out: see :func:`reliability`.
 
-    A terse one leaves out what bands and discs are; inside, notes stay within the Axes in any case.
+    A terse one leaves out what bands and discs are; `inside` keeps notes within the Axes.
     """
 
     limits: tuple[float, float] | None = None
@@ -273,7 +261,7 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
     if before:
         frame = frame.joined(before[-1].content, widened=layout.limits is None)
     alone = len(diagrams) == 1 and not before
-    colors = colors_of(ax, diagrams, n_before)
+    colors = resolve_colors(ax, [diagram.color for diagram in diagrams], n_before)
     frame = _set_up(ax, views, frame, colors, is_added=bool(before))
     lines = []
     for i, (view, color) in enumerate(zip(views, colors, strict=True)):
@@ -286,11 +274,11 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
         if len(diagrams) > _FEW_MODELS:
             marks.draw_markers(ax, curve, color, n_before + i)
     if layout.margin == "both":
-        _draw_side(ax, views[0].recalibrated(), frame)
+        marks.draw_recalibrated(ax, views[0].recalibrated(), frame)
     if layout.margin:
-        _draw_strip(ax, views, colors, frame, is_added=bool(before))
-    _label_strip(ax, frame)
-    give_way(ax)
+        marks.draw_strip(ax, views, colors, frame, is_added=bool(before))
+    marks.label_strip(ax, frame)
+    lift_overlapped(ax)
     _write(ax, diagrams, colors, frame, layout, is_added=bool(before))
     record(ax, "reliability", frame, len(diagrams))
     return lines
@@ -301,93 +289,18 @@ def _set_up(
 ) -> Frame:
     """Set up an Axes, with bars and their counts below them where there is one binned curve."""
     bins = views[0].bins if len(views) == 1 and not is_added else None
-    counts = None if bins is None else marks.Counts.of(ax, bins, frame)
-    if counts is not None:
+    if bins is not None:
+        counts = marks.Counts.of(ax, bins, frame)
         frame = replace(frame, margin=frame.margin + counts.height)
+        marks.draw_bars(ax, bins, colors[0], frame)
+        counts.write(ax, frame)
     frame.set_up(ax)
     if not is_added:
         is_confidence = all(view.is_confidence for view in views)
         view = replace(views[0], is_confidence=is_confidence)
         frame.name_axes(ax, view.axis_names(deviation=frame.deviation))
-    marks.draw_level(ax, frame)
-    if bins is not None and counts is not None:
-        marks.draw_bars(ax, bins, colors[0], frame)
-        counts.write(ax, frame)
+    marks.draw_reference(ax, frame)
     return frame
-
-
-def _draw_strip(
-    ax: Axes, views: list[ReliabilityView], colors: list[Any], frame: Frame, *, is_added: bool
-) -> None:
-    """Draw where outcomes lie, or where the scores of several models do."""
-    if frame.strip == "density":
-        _draw_densities(ax, views, colors)
-    if frame.strip != "outcomes":
-        return
-    ax.plot((0, 1 - frame.side), (_LEVEL, _LEVEL), color=QUIET, lw=0.5, transform=ax.transAxes)
-    # The strip of one model is grey; those of others are outlines in their own colours.
-    for view, color in zip(views, colors, strict=True):
-        style: dict[str, Any] = {"color": color if is_added else _GREY, "fill": not is_added}
-        if view.rows is not None:
-            _draw_outcomes(ax, view.rows, frame.window, **style)
-        elif view.is_smooth:
-            _draw_density(ax, view, frame.window, **style)
-
-
-def _draw_outcomes(ax: Axes, table: BinTable, window: Window, color: Any, *, fill: bool) -> None:
-    """Draw outcomes 1 above a line and outcomes 0 below: the more of them, the longer the mark."""
-    ones = np.nan_to_num(table.weight * table.mean_true)
-    zeros = np.maximum(table.weight - ones, 0.0)
-    most = max(ones.max(), zeros.max())
-    edges = np.clip(table.edges, window.low, window.high)
-    is_shown = np.diff(edges) > 0
-    for amount, sign in ((ones[is_shown], 1), (zeros[is_shown], -1)):
-        length = np.where(amount > 0, _TICK + (_REACH - _TICK) * amount / most, 0.0)
-        ax.stairs(
-            _LEVEL + sign * length,
-            np.unique(edges),
-            baseline=_LEVEL,
-            fill=fill,
-            color=color,
-            lw=0.9,
-            transform=ax.get_xaxis_transform(),
-        )
-
-
-def _draw_density(
-    ax: Axes, view: ReliabilityView, window: Window, color: Any, *, fill: bool
-) -> None:
-    """Draw the density of scores, split by outcome, from a smooth curve alone."""
-    ones, zeros = view.density_by_outcome()
-    most, is_shown = max(ones.max(), zeros.max()), window.holds(view.curve.x)
-    across = ax.get_xaxis_transform()
-    for edge in (_LEVEL + _REACH * ones / most, _LEVEL - _REACH * zeros / most):
-        x, y = view.curve.x[is_shown], edge[is_shown]
-        if fill:
-            ax.fill_between(x, _LEVEL, y, color=color, lw=0, transform=across)
-        else:
-            ax.plot(x, y, color=color, lw=0.9, transform=across)
-
-
-def _draw_densities(ax: Axes, views: list[ReliabilityView], colors: list[Any]) -> None:
-    """Draw the densities of several models' scores as lines over one baseline."""
-    lines = [view.density() for view in views]
-    most = max(density.max() for _, density in lines)
-    for (x, density), color in zip(lines, colors, strict=True):
-        height = _LEVEL - _REACH + 2 * _REACH * density / most
-        ax.plot(x, height, color=color, lw=1, transform=ax.get_xaxis_transform())
-
-
-def _label_strip(ax: Axes, frame: Frame) -> None:
-    """Name what the strip shows, by the labels of minor ticks so that they go where labels go."""
-    names = {
-        "": {},
-        "density": {_LEVEL: "density"},
-        "outcomes": {_LEVEL - _REACH / 2: "outcome 0", _LEVEL + _REACH / 2: "outcome 1"},
-    }[frame.strip]
-    low, high = ax.get_ylim()
-    ax.set_yticks([low + (high - low) * at for at in names], list(names.values()), minor=True)
-    ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=QUIET)
 
 
 def _check_side(views: list[ReliabilityView], frame: Frame, n_before: int) -> None:
@@ -410,37 +323,6 @@ def _check_side(views: list[ReliabilityView], frame: Frame, n_before: int) -> No
         )
 
 
-def _draw_side(ax: Axes, recalibrated: Recalibrated, frame: Frame) -> None:
-    """Draw a histogram of recalibrated scores along the second axis, and the base rate.
-
-    The farther they spread from it, the better scores discriminate.
-    """
-    edges = np.linspace(frame.low, frame.high, _BARS + 1)
-    scores = np.clip(recalibrated.score, 0.0, 1.0)
-    amount, _ = np.histogram(scores, edges, weights=recalibrated.fraction)
-    length = _SHORT + (_BAR - _SHORT) * amount / (amount.max() or 1.0)
-    foot = 1 - frame.side * (1 - _FOOT)
-    ax.stairs(
-        foot + frame.side * np.where(amount > 0, length, 0.0),
-        edges,
-        baseline=foot,
-        orientation="horizontal",
-        fill=True,
-        color=_GREY,
-        lw=0,
-        transform=ax.get_yaxis_transform(),
-    )
-    ax.plot((foot, foot), (frame.margin, 1), color=QUIET, lw=0.5, transform=ax.transAxes)
-    small: dict[str, Any] = {"fontsize": SMALLEST, "color": QUIET}
-    below = frame.margin - _FOOT * frame.side
-    ax.text(foot, below, "recalibrated", transform=ax.transAxes, va="top", **small)
-    rate = recalibrated.base_rate
-    if frame.low <= rate <= frame.high:
-        ax.axhline(rate, color=QUIET, lw=0.9, ls=_DOTS, zorder=2)
-        at: dict[str, Any] = {"xycoords": ax.get_yaxis_transform(), "textcoords": "offset points"}
-        ax.annotate("base\nrate", (1, rate), xytext=(3, 0), va="center", **at, **small)
-
-
 def _write(
     ax: Axes,
     diagrams: list[Diagram],
@@ -450,30 +332,26 @@ def _write(
     *,
     is_added: bool,
 ) -> None:
-    """Write names and what was measured where there is space; many names beside the diagram."""
+    """Write names and results where there is space; many names beside the diagram."""
     place: dict[str, Any] = {"corners": _CORNERS, "region": frame.region}
     place["or_above"] = not layout.inside
     first, many = diagrams[0], len(diagrams) > _FEW_MODELS
     if len(diagrams) == 1 and not is_added and not first.name:
-        about = [] if first.note == "" else _about(first.view, frame, layout)
-        write_inside(ax, [*headed("", first.note), *about], **place)
+        lines = note_lines(first.note)
+        if first.note != "" and not layout.is_terse:
+            view = first.view
+            lines += [*band_lines(view.curve), *masses_lines(view.marks(frame.window))]
+        write_inside(ax, lines, **place)
         return
-    bands = {line for one in diagrams if one.note != "" for line in about_band(one.view.curve)}
+    bands = {line for one in diagrams if one.note != "" for line in band_lines(one.view.curve)}
     shared = [] if is_added or len(bands) > 1 else [*bands]
-    key = Key.of([(diagram.name, diagram.note) for diagram in diagrams], shared)
-    signs = [MARKERS[i % len(MARKERS)] if many else None for i in range(len(diagrams))]
+    text = LegendText.of([(diagram.name, diagram.note) for diagram in diagrams], shared)
+    markers = MARKERS if many else [None]
     handles = [
-        Line2D([], [], color=color, lw=3, marker=sign, mfc="white", mec=color)
-        for color, sign in zip(colors, signs, strict=True)
+        Line2D([], [], color=color, lw=3, marker=markers[i % len(markers)], mfc="white", mec=color)
+        for i, color in enumerate(colors)
     ]
     if many and not is_added:
-        write_beside(ax, key, handles)
+        write_beside(ax, text, handles)
     else:
-        write_inside(ax, key, handles, **place)
-
-
-def _about(view: ReliabilityView, frame: Frame, layout: Layout) -> list[str]:
-    """Return what the marks of a diagram are."""
-    if layout.is_terse:
-        return []
-    return [*about_band(view.curve), *about_masses(view.marks(frame.window))]
+        write_inside(ax, text, handles, **place)

@@ -1,21 +1,34 @@
-"""ECE against the number of bins, beside errors that have no bins to choose."""
+"""ECE against the number of bins, beside errors without bins."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from matplotlib.ticker import Locator, LogLocator, MaxNLocator
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.bins_sweep import BinsSweep
+from calibrant.data.classes import RowOptions
+from calibrant.data.sketch import Sketch
+from calibrant.data.validation import Generator
 from calibrant.formatting import percent
-from calibrant.plot.style import QUIET, SMALL, Model, axes_or_new, open_frame, palette, read_models
+from calibrant.plot.common import (
+    MUTED,
+    SMALL,
+    Model,
+    axes_or_new,
+    despine,
+    palette,
+    read_models,
+    resolve_colors,
+)
 
 __all__ = ["bins_sweep"]
 
@@ -29,38 +42,58 @@ _FOR_NAMES, _LINE = 0.34, 0.06
 _SMOOTHED = "LS-ECE, $\\sigma$ = 1/bins"
 
 
+class EstimateOptions(RowOptions, total=False):
+    """Options of :func:`calibrant.estimate` for smECE."""
+
+    level: float
+    n_resamples: int
+    rng: int | Generator
+    clusters: ArrayLike | None
+    bandwidth: float | None
+    scale: Any
+
+
 def bins_sweep(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch | BinsSweep | Mapping[str, Sketch | BinsSweep],
+    y_prob: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     ax: Axes | None = None,
     n_bins: Iterable[int] | None = None,
-    **options: Any,
+    **options: Unpack[EstimateOptions],
 ) -> Axes:
     """Draw ECE against the number of bins, with LS-ECE and smECE beside it.
 
-    Where ECE depends on the number of bins, that number is what it measures. Errors without bins
-    stand beside it: LS-ECE at sigma = 1 / bins, and smECE with its interval.
+    It shows how far ECE depends on the choice of bins. LS-ECE, at sigma = 1 / bins, and smECE, with
+    its interval, have none.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`; or a :class:`calibrant.Sketch`, which knows ECE and smECE
-        alone; or a result, made by `BinsSweep.of`. For several models give a mapping from
-        names: of predictions, in place of `y_prob`, or of sketches or results, in place of both.
-    ax
-        The Axes to draw on; without one a new figure is made that pyplot does not know of.
-    n_bins
-        The numbers of bins: 1 to 100 unless given, or those of them that divide a sketch's cells.
-        Powers of two up to many more make a logarithmic axis.
+    y_true : array_like, Sketch, result or mapping of them
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
+        several models a mapping from names to these.
+
+        A sketch gives ECE and smECE alone. Results are those of `BinsSweep.of`.
+    y_prob : array_like or mapping of array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
+        mapping from names to them; omitted for sketches and results.
+    ax : matplotlib.axes.Axes, optional
+        Axes to draw on; a new figure by default.
+    n_bins : iterable of int, optional
+        Numbers of bins: 1 to 100 by default, or those of them that divide the cells of a sketch. A
+        maximum above 200 makes the axis logarithmic.
     **options
-        `sample_weight`, `multiclass`, `labels` and `pos_label`, and those of
-        :func:`calibrant.estimate` for smECE, such as `level` and `rng`.
+        Explained in :func:`calibrant.estimate`, for smECE: `level`, `n_resamples`, `rng`,
+        `clusters`, `bandwidth`, `scale`, `sample_weight`, `multiclass`, `labels` and `pos_label`.
 
     Returns
     -------
-    Axes
+    matplotlib.axes.Axes
         The Axes drawn on.
+
+    See Also
+    --------
+    calibrant.ece, calibrant.logit_smoothed_ece, calibrant.smooth_ece : The errors.
 
     References
     ----------
@@ -97,29 +130,28 @@ def _gather(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
 def _draw_one(ax: Axes, sweep: BinsSweep) -> None:
     colors, ink = palette(ax), rcParams["text.color"]
     parts = {
-        "ECE, equal widths": (sweep.uniform, "-", colors[0]),
-        "ECE, equal counts": (sweep.quantile, "--", colors[1]),
+        "ECE, equal width": (sweep.uniform, "-", colors[0]),
+        "ECE, equal mass": (sweep.quantile, "--", colors[1]),
         _SMOOTHED: (sweep.logit_smoothed, "-.", colors[5]),
     }
     ends = {}
-    for words, (values, style, color) in parts.items():
+    for label, (values, style, color) in parts.items():
         known = np.isfinite(values)
         if known.any():
             ax.plot(sweep.n_bins[known], values[known], color=color, ls=style, lw=1.3)
-            ends[words] = (float(values[known][-1]), color)
+            ends[label] = (float(values[known][-1]), color)
     smooth = sweep.smooth
     first, last = float(sweep.n_bins[0]), float(sweep.n_bins[-1])
     ax.fill_between((first, last), smooth.low, smooth.high, color=ink, alpha=0.12, lw=0)
     ax.plot((first, last), (smooth.value, smooth.value), color=ink, lw=2)
     ends[f"smECE, {percent(smooth.level)} interval"] = (smooth.value, ink)
     _frame(ax, sweep.n_bins)
-    _name_ends(ax, last, ends)
+    _label_ends(ax, last, ends)
 
 
 def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> None:
     ends = {}
-    for i, sweep in enumerate(sweeps):
-        color = palette(ax)[i % len(palette(ax))]
+    for sweep, color in zip(sweeps, resolve_colors(ax, [None] * len(sweeps)), strict=True):
         ax.plot(sweep.n_bins, sweep.uniform, color=color, lw=1.3)
         known = np.isfinite(sweep.logit_smoothed)
         ax.plot(sweep.n_bins[known], sweep.logit_smoothed[known], color=color, lw=1.3, ls="--")
@@ -127,24 +159,18 @@ def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> None:
         ends[sweep.name] = (float(sweep.uniform[-1]), color)
     counts = np.unique(np.concatenate([sweep.n_bins for sweep in sweeps]))
     _frame(ax, counts)
-    _name_ends(ax, float(counts[-1]), ends)
-    handles = [Line2D([], [], color=QUIET, lw=1.3, ls=style) for style in ("-", "--", ":")]
-    # Where the names of the lines are, next to their ends.
+    _label_ends(ax, float(counts[-1]), ends)
+    handles = [Line2D([], [], color=MUTED, lw=1.3, ls=style) for style in ("-", "--", ":")]
+    # Below the names at the ends of the lines.
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1 - _FOR_NAMES, 0)}
-    ax.legend(
-        handles,
-        ["ECE", _SMOOTHED, "smECE"],
-        frameon=False,
-        fontsize=SMALL,
-        borderaxespad=0,
-        **place,
-    )
+    labels = ["ECE", _SMOOTHED, "smECE"]
+    ax.legend(handles, labels, frameon=False, fontsize=SMALL, borderaxespad=0, **place)
 
 
 def _frame(ax: Axes, counts: IntArray) -> None:
     """Set up both axes, with space for names to the right of the lines."""
-    open_frame(ax)
-    # Amid the numbers, not amid them and the names to their right.
+    despine(ax)
+    # Below the numbers, not below the names to their right.
     ax.set_xlabel("number of bins", x=(1 - _FOR_NAMES) / 2)
     ax.set_ylabel("calibration error")
     ax.set_ylim(bottom=0)
@@ -167,14 +193,14 @@ def _within(locator: Locator, first: float, last: float) -> FloatArray:
     return ticks[(ticks >= first) & (ticks <= last)]
 
 
-def _name_ends(ax: Axes, last: float, ends: dict[str, tuple[float, Any]]) -> None:
+def _label_ends(ax: Axes, last: float, ends: dict[str, tuple[float, Any]]) -> None:
     """Write names at the ends of lines, apart from each other, in the order of their heights."""
     low, high = ax.get_ylim()
     ordered = sorted(ends.items(), key=lambda item: item[1][0])
     heights = _spread([value for _, (value, _) in ordered], _LINE * (high - low))
-    for (words, (_, color)), height in zip(ordered, heights, strict=True):
+    for (label, (_, color)), height in zip(ordered, heights, strict=True):
         ax.annotate(
-            words,
+            label,
             (last, height),
             xytext=(5, 0),
             textcoords="offset points",

@@ -365,7 +365,7 @@ class Recalibration(Result):
 
         both = {"as given": self.before, f"{self.method}, held out": self.after}
         shown = both if self.helps else self.before
-        text = page(shown, title=title, source=source, trials=self)
+        text = page(shown, title=title, source=source, recalibration=self)
         if path is not None:
             write_atomically(path, text.encode())
         return text

@@ -1,48 +1,49 @@
 """The diagrams of a page: plotly's traces, axes and layouts as plain dictionaries.
 
-Colours are named, not given: "--series-1" and its like are defined in the page's style sheet, so
-that one diagram is right on a light screen, on a dark one and on paper. "--series-1 / 0.2" is the
-same colour, four fifths transparent.
+Colours are names: "--series-1" and its like are defined in the page's style sheet, so that one
+diagram is right on a light screen, on a dark one and on paper. "--series-1 / 0.2" is the same
+colour at an opacity of 0.2. Curves are thinned to what can be seen, so that pages stay small.
 """
 
 from __future__ import annotations
 
 import html
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray
+from calibrant._base import FloatArray, IntArray
+from calibrant.assessment.assess import Assessment
 from calibrant.curves.curve import Curve
-from calibrant.curves.reliability_view import Window, level_runs
-from calibrant.formatting import percent, shortened, significant
+from calibrant.curves.reliability_view import ReliabilityView, Window, level_runs
+from calibrant.data.binning import Bins
+from calibrant.errors import CalibrantError, shown
+from calibrant.formatting import counted, percent, shortened, significant
 from calibrant.inference.estimate import Estimate
 from calibrant.measures.cumulative import CumulativeCurve
 from calibrant.measures.point_masses import PointMasses
-from calibrant.reporting.models import Model
-
-__all__ = [
-    "Spec",
-    "band",
-    "cumulative_figure",
-    "drawn",
-    "group_figure",
-    "plotly_text",
-    "reliability_figure",
-    "sticks",
-]
 
 Spec = dict[str, Any]
+_Curve = TypeVar("_Curve", Curve, CumulativeCurve)
 
-COLORS = 6
+# The number of points of long curves is divided among the models.
+_POINTS = 6000
+_MAXIMUM_POINTS, _MINIMUM_POINTS = 1000, 100
+# Significant digits of the points: more than can be seen.
+_DIGITS = 6
+
+_COLORS = 6
 _DASHES = ("solid", "dash", "dashdot", "dot")
-_BAND = 0.16
-MARGIN = {"l": 58, "r": 14, "t": 12, "b": 50}
-
-# What is left free at either end of the axes of reliability diagrams, as a fraction of the window.
-_FREE = 0.02
-_MAIN, _MARGIN = [0.25, 1.0], [0.0, 0.17]
+# plotly's first: circle, square, diamond, cross, x.
+_SYMBOLS = 5
+_OUTER_MARGIN = {"l": 58, "r": 14, "t": 12, "b": 50}
+# The space at either end of the axes of reliability diagrams, as a fraction of the window; and the
+# parts of the height that the diagram and the distribution of scores below it take.
+_FREE, _MAIN, _BELOW = 0.02, [0.25, 1.0], [0.0, 0.17]
 _MAXIMUM_DOT, _MINIMUM_DOT = 15.0, 6.0
 # The width of a disc that would hold all rows, the minimum and the maximum, in pixels.
 _DISC_OF_ALL, _MINIMUM_DISC, _MAXIMUM_DISC = 32.0, 5.0, 18.5
@@ -50,32 +51,124 @@ _DISC_OF_ALL, _MINIMUM_DISC, _MAXIMUM_DISC = 32.0, 5.0, 18.5
 _FAINT, _STRONG = 0.05, 0.3
 # The width of the level runs of an isotonic curve, in pixels.
 _LEVEL_WIDTH = 4.5
-# plotly's first: circle, square, diamond, cross, x.
-_SYMBOLS = 5
 # How far the triangle at the origin points to the right, and how far those of all models do.
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
 _SCORE_TICKS = np.linspace(0, 1, 6)
 _END = 0.01
 _CUMULATIVE_HEIGHT, _CUMULATIVE_PIXELS = 0.5, 110
 # Of the diagram of groups.
-_LINE_HEIGHT = 26
-_LONGEST_LABEL = 22
+_LINE_HEIGHT, _LONGEST_LABEL = 26, 22
 
 
-def color(model: Model, alpha: float | None = None) -> str:
-    """Return the colour of a model."""
-    name = f"--series-{model.place % COLORS + 1}"
-    return name if alpha is None else f"{name} / {alpha}"
+@dataclass(frozen=True, eq=False)
+class Model:
+    """An assessment, its name (empty where there is only one) and its index among all."""
+
+    name: str
+    index: int
+    assessment: Assessment
+
+    @property
+    def is_confidence(self) -> bool:
+        """Whether predictions are the confidence in a predicted class."""
+        return self.assessment.is_confidence
+
+    @property
+    def outcome_name(self) -> str:
+        """What outcomes are called."""
+        return "accuracy" if self.is_confidence else "observed"
+
+    @property
+    def score_name(self) -> str:
+        """What predictions are called."""
+        return "confidence" if self.is_confidence else "score"
+
+    @cached_property
+    def views(self) -> dict[str, ReliabilityView]:
+        """What reliability diagrams show, by the method of the curve."""
+        methods = [curve.method for curve in self.assessment.curves]
+        return {method: self.assessment.reliability_view(method) for method in methods}
+
+    def drawn(self, method: str) -> Curve:
+        """Return the curve of a method where it is known."""
+        return self.views[method].drawn(Window(0.0, 1.0))
+
+    def bins_of(self, curve: Curve) -> IntArray:
+        """Return the bin of the table that each point of a curve lies in."""
+        bins = self.assessment.bins
+        if curve.method == "binned":
+            # Its points are the bins that hold rows. The mean of scores on an edge may be rounded
+            # to beyond it.
+            return np.flatnonzero(bins.n)
+        return Bins(bins.edges, np.diff(bins.edges)).index(curve.x)
+
+    def in_bin(self, k: int) -> str:
+        """Return the number of rows in a bin, and its edges."""
+        bins = self.assessment.bins
+        rows = counted(int(bins.n[k]), "row")
+        return f"{rows} in bin {bins.edges[k]:.3g} to {bins.edges[k + 1]:.3g}"
+
+    def color(self, alpha: float | None = None) -> str:
+        """Return the colour of the model, of an opacity if one is given."""
+        name = f"--series-{self.index % _COLORS + 1}"
+        return name if alpha is None else f"{name} / {alpha}"
+
+    @property
+    def dash(self) -> str:
+        """The dashes of the model's lines, which distinguish models without colour."""
+        return _DASHES[self.index % len(_DASHES)]
+
+    @property
+    def symbol(self) -> int:
+        """The number of the model's marker."""
+        return self.index % _SYMBOLS
 
 
-def dash(model: Model) -> str:
-    """Return the dashes of a model's lines, which tell models apart without colour."""
-    return _DASHES[model.place % len(_DASHES)]
+def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Model]:
+    """Return the models to show, their curves with no more points than can be seen."""
+    if isinstance(assessments, Assessment):
+        assessments = {"": assessments}
+    if not assessments:
+        raise CalibrantError("there must be at least one assessment to show; got an empty mapping")
+    for name, one in assessments.items():
+        if not isinstance(one, Assessment):
+            raise CalibrantError(
+                "must hold results of assess",
+                argument="assessments",
+                value=type(one),
+                found="{value} at {name}",
+                name=shown(name),
+            )
+    n_points = min(max(_POINTS // len(assessments), _MINIMUM_POINTS), _MAXIMUM_POINTS)
+    return [
+        Model(str(name), index, _thinned(one, n_points))
+        for index, (name, one) in enumerate(assessments.items())
+    ]
 
 
-def plain(values: FloatArray) -> list[float | None]:
-    """Return numbers as JSON knows them."""
-    return [value if np.isfinite(value) else None for value in values.tolist()]
+def _thinned(assessment: Assessment, n_points: int) -> Assessment:
+    cumulative = assessment.cumulative.thinned(n_points)
+    return replace(
+        assessment,
+        curves=tuple(_thinned_curve(curve, n_points) for curve in assessment.curves),
+        cumulative=_rounded(cumulative, "fraction", "score", "deviation"),
+    )
+
+
+def _thinned_curve(curve: Curve, n_points: int) -> Curve:
+    if curve.method == "binned":
+        return curve
+    if curve.method == "isotonic":
+        curve = curve.thinned(n_points)
+    return _rounded(curve, "x", "y", "density", "low", "high")
+
+
+def _rounded(curve: _Curve, *names: str) -> _Curve:
+    rounded: Spec = {
+        name: np.array([float(f"{value:.{_DIGITS}g}") for value in getattr(curve, name).tolist()])
+        for name in names
+    }
+    return replace(curve, **rounded)
 
 
 def plotly_text(text: str) -> str:
@@ -83,81 +176,73 @@ def plotly_text(text: str) -> str:
     return html.escape(text, quote=False)
 
 
-def hover_texts(model: Model, said: Iterable[Sequence[str]]) -> list[str]:
-    """Return what is said of each point as lines in plotly's markup, after the model's name."""
-    head = f"<b>{plotly_text(model.name)}</b><br>" if model.name else ""
-    return [head + "<br>".join(map(plotly_text, words)) for words in said]
+def _hover(lines_of_points: Iterable[Sequence[str]], model: Model | None = None) -> Spec:
+    """Return the text at each point, its lines in plotly's markup after the name of the model."""
+    head = f"<b>{plotly_text(model.name)}</b><br>" if model and model.name else ""
+    text = [head + "<br>".join(map(plotly_text, lines)) for lines in lines_of_points]
+    return {"text": text, "hovertemplate": "%{text}<extra></extra>"}
 
 
-def line(model: Model, x: FloatArray, y: FloatArray, text: Sequence[str], **more: Any) -> Spec:
-    """Return a line of a model, with what is said of each point."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": plain(x),
-        "y": plain(y),
-        "text": list(text),
-        "hovertemplate": "%{text}<extra></extra>",
-        "line": {"color": color(model), "width": 2.2, "dash": dash(model)},
-        "meta": {"model": model.place, "told": True},
-        **more,
-    }
+_NO_HOVER = {"hoverinfo": "skip"}
 
 
-def band(model: Model, x: FloatArray, lower: FloatArray, upper: FloatArray) -> Spec:
+def _trace(x: ArrayLike, y: ArrayLike, hover: Spec = _NO_HOVER, **more: Any) -> Spec:
+    """Return a line, with gaps where nothing is known."""
+    return {"type": "scatter", "mode": "lines", "x": _plain(x), "y": _plain(y), **hover, **more}
+
+
+def _plain(values: ArrayLike) -> list[float | None]:
+    """Return numbers as JSON knows them."""
+    array = np.asarray(values, dtype=np.float64)
+    return [value if np.isfinite(value) else None for value in array.tolist()]
+
+
+def _of(model: Model, *, is_curve: bool = False) -> Spec:
+    """Return whose a trace is, and whether it is the curve that the arrow keys go along."""
+    return {"model": model.index, "curve": True} if is_curve else {"model": model.index}
+
+
+def _line(model: Model, x: FloatArray, y: FloatArray, hover: Spec) -> Spec:
+    style = {"color": model.color(), "width": 2.2, "dash": model.dash}
+    return _trace(x, y, hover, line=style, meta=_of(model, is_curve=True))
+
+
+def band(model: Model, x: FloatArray, low: FloatArray, high: FloatArray) -> Spec:
     """Return the area between two lines, wherever both are known."""
-    known = np.isfinite(lower) & np.isfinite(upper)
-    starts = np.flatnonzero(known & ~np.r_[False, known[:-1]])
-    ends = np.flatnonzero(known & ~np.r_[known[1:], False]) + 1
-    around: list[float | None] = []
-    height: list[float | None] = []
-    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
-        part = slice(start, end)
-        around += [*x[part].tolist(), *x[part][::-1].tolist(), None]
-        height += [*lower[part].tolist(), *upper[part][::-1].tolist(), None]
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": around,
-        "y": height,
-        "fill": "toself",
-        "fillcolor": color(model, _BAND),
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "meta": {"model": model.place},
-    }
+    known = np.isfinite(low) & np.isfinite(high)
+    runs = np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2)
+    parts = [slice(start, end) for start, end in runs.tolist()]
+    around = [np.concatenate((x[part], x[part][::-1], [np.nan])) for part in parts]
+    height = [np.concatenate((low[part], high[part][::-1], [np.nan])) for part in parts]
+    area: Spec = {"fill": "toself", "fillcolor": model.color(0.16), "line": {"width": 0}}
+    return _trace(
+        np.concatenate([*around, []]), np.concatenate([*height, []]), meta=_of(model), **area
+    )
 
 
-def sticks(model: Model, x: FloatArray, lower: FloatArray, upper: FloatArray) -> Spec:
-    """Return a vertical line from lower to upper at each x where both are known."""
-    known = np.isfinite(lower) & np.isfinite(upper)
-    gap = np.full(int(known.sum()), np.nan)
-    across = np.column_stack((x[known], x[known], gap)).ravel()
-    up = np.column_stack((lower[known], upper[known], gap)).ravel()
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": plain(across),
-        "y": plain(up),
-        "line": {"color": color(model, 0.6), "width": 1.6},
-        "hoverinfo": "skip",
-        "meta": {"model": model.place},
-    }
+def sticks(model: Model, x: FloatArray, low: FloatArray, high: FloatArray) -> Spec:
+    """Return a vertical line from low to high at each x where both are known."""
+    known = np.isfinite(low) & np.isfinite(high)
+    style = {"color": model.color(0.6), "width": 1.6}
+    return _trace(
+        *_segments(x[known], x[known], low[known], high[known]), line=style, meta=_of(model)
+    )
 
 
-def guide(x: Sequence[float], y: Sequence[float]) -> Spec:
+def _segments(
+    x0: ArrayLike, x1: ArrayLike, y0: ArrayLike, y1: ArrayLike
+) -> tuple[FloatArray, FloatArray]:
+    """Return lines from (x0, y0) to (x1, y1), with gaps between them."""
+    gap = np.full(np.shape(x0), np.nan)
+    return np.column_stack((x0, x1, gap)).ravel(), np.column_stack((y0, y1, gap)).ravel()
+
+
+def _reference(x: Sequence[float], y: Sequence[float]) -> Spec:
     """Return the line of perfect calibration."""
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": list(x),
-        "y": list(y),
-        "line": {"color": "--quiet", "width": 1, "dash": "5px,4px"},
-        "hoverinfo": "skip",
-    }
+    return _trace(x, y, line={"color": "--quiet", "width": 1, "dash": "5px,4px"})
 
 
-def axis(title: str, **more: Any) -> Spec:
+def _axis(title: str, **more: Any) -> Spec:
     """Return an axis with its title."""
     return {
         "title": {"text": title, "standoff": 8},
@@ -174,13 +259,10 @@ def axis(title: str, **more: Any) -> Spec:
     }
 
 
-def figure(data: list[Spec], layout: Spec, *, height: float = 0.0, pixels: float = 0.0) -> Spec:
-    """Return a figure: traces, layout, and the height of its inside.
-
-    The latter is a fraction of its width, and a number of pixels.
-    """
+def _figure(data: list[Spec], layout: Spec, *, height: float = 0.0, pixels: float = 0.0) -> Spec:
+    """Return a figure whose inside is as high as a fraction of its width, plus some pixels."""
     common = {
-        "margin": MARGIN,
+        "margin": _OUTER_MARGIN,
         "paper_bgcolor": "--paper",
         "plot_bgcolor": "--paper",
         "font": {"color": "--ink"},
@@ -202,227 +284,195 @@ def reliability_figure(models: Sequence[Model], method: str) -> Spec:
     models = [model for model in models if method in model.views]
     window = Window.around(model.views[method] for model in models)
     edge = _FREE * window.span
-    across = {"range": [window.low - edge, window.high + edge], "anchor": "y2"}
-    margin = "density" if method == "smooth" else "rows"
-    data = [guide((0, 1), (0, 1))]
+    limits = {"range": [window.low - edge, window.high + edge]}
+    alone = len(models) == 1
+    data = [_reference((0, 1), (0, 1))]
     for model in models:
-        data += _marks(model, drawn(model, method))
-    if method == "binned" and len(models) == 1:
+        data += _marks(model, model.drawn(method))
+    if method == "binned" and alone:
         data.append(_bars(models[0]))
-    data += [_margin(model, method, alone=len(models) == 1) for model in models]
+    below = _densities if method == "smooth" else _counts
+    data += [below(model, filled=alone) for model in models]
     predicted, observed = models[0].views[method].axis_names()
+    title = "density" if method == "smooth" else "rows"
     layout = {
-        "xaxis": axis(predicted, **across),
-        "yaxis": axis(observed, range=across["range"], domain=_MAIN),
-        "yaxis2": axis(margin, domain=_MARGIN, rangemode="tozero", nticks=3, showgrid=False),
-        "hovermode": "x" if len(models) == 1 else "closest",
+        "xaxis": _axis(predicted, anchor="y2", **limits),
+        "yaxis": _axis(observed, domain=_MAIN, **limits),
+        "yaxis2": _axis(title, domain=_BELOW, rangemode="tozero", nticks=3, showgrid=False),
+        "hovermode": "x" if alone else "closest",
     }
     # The main part is square.
-    return figure(data, layout, height=1 / (_MAIN[1] - _MAIN[0]))
-
-
-def drawn(model: Model, method: str) -> Curve:
-    """Return a curve as it is drawn: where it is known, whatever part is shown at first."""
-    return model.views[method].drawn(Window(0.0, 1.0))
-
-
-def point_words(model: Model, curve: Curve) -> list[list[str]]:
-    """Return what is said of each point: score, outcome, interval and rows."""
-    level = percent(curve.level)
-    said = []
-    places = zip(curve.x, curve.y, curve.low, curve.high, model.bins_of(curve), strict=True)
-    for x, y, lower, upper, k in places:
-        words = [f"{model.score} {significant(x)}", f"{model.outcome} {significant(y)}"]
-        if np.isfinite(lower) and np.isfinite(upper):
-            words.append(f"{level} interval {significant(lower)} to {significant(upper)}")
-        said.append([*words, model.in_bin(k)])
-    return said
+    return _figure(data, layout, height=1 / (_MAIN[1] - _MAIN[0]))
 
 
 def _marks(model: Model, curve: Curve) -> list[Spec]:
     """Return the marks of a curve, its intervals beneath."""
-    text = hover_texts(model, point_words(model, curve))
-    binned = curve.method == "binned"
-    found = [_dots(model, curve, text) if binned else line(model, curve.x, curve.y, text)]
+    is_binned, hover = curve.method == "binned", _hover(_point_texts(model, curve), model)
+    marks = [_dots(model, curve, hover) if is_binned else _line(model, curve.x, curve.y, hover)]
     if curve.band is not None:
-        limits = sticks if binned else band
-        found.insert(0, limits(model, curve.x, curve.low, curve.high))
+        limits = sticks if is_binned else band
+        marks.insert(0, limits(model, curve.x, curve.low, curve.high))
     if curve.method == "isotonic":
-        found.append(_level_runs(model, curve))
+        marks.append(_level_runs(model, curve))
     masses = model.views[curve.method].marks(Window(0.0, 1.0))
-    return found if masses is None else [*found, _point_masses(model, masses)]
+    return marks if masses is None else [*marks, _point_masses(model, masses)]
+
+
+def _point_texts(model: Model, curve: Curve) -> Iterable[list[str]]:
+    """Yield score, outcome, interval and number of rows at each point."""
+    level = percent(curve.level)
+    points = zip(curve.x, curve.y, curve.low, curve.high, model.bins_of(curve), strict=True)
+    for x, y, low, high, k in points:
+        lines = [f"{model.score_name} {significant(x)}", f"{model.outcome_name} {significant(y)}"]
+        if np.isfinite(low) and np.isfinite(high):
+            lines.append(f"{level} interval {significant(low)} to {significant(high)}")
+        yield [*lines, model.in_bin(k)]
+
+
+def _dots(model: Model, curve: Curve, hover: Spec) -> Spec:
+    """Return one dot per bin, larger where scores are denser."""
+    size = _MAXIMUM_DOT * np.sqrt(curve.density / curve.density.max())
+    marker = {
+        "color": model.color(),
+        "size": np.round(np.maximum(size, _MINIMUM_DOT), 2).tolist(),
+        "symbol": model.symbol,
+        "line": {"color": "--paper", "width": 1},
+    }
+    thin = {"color": model.color(0.5), "width": 1, "dash": model.dash}
+    style = {"mode": "lines+markers", "marker": marker, "line": thin}
+    return {**_line(model, curve.x, curve.y, hover), **style}
 
 
 def _bars(model: Model) -> Spec:
-    """Return a bar to the mean outcome of each bin, the darker the more rows it holds."""
+    """Return a bar to the mean outcome of each bin, darker where there are more rows."""
     bins = model.assessment.bins
-    opaque = _FAINT + (_STRONG - _FAINT) * np.sqrt(bins.n / bins.n.max())
-    return {
-        "type": "bar",
-        "x": plain((bins.edges[1:] + bins.edges[:-1]) / 2),
-        "y": plain(bins.mean_true),
-        "width": plain(np.diff(bins.edges)),
-        "marker": {
-            "color": [color(model, round(alpha, 3)) for alpha in opaque.tolist()],
-            "line": {"color": "--paper", "width": 1},
-        },
-        "hoverinfo": "skip",
-        "meta": {"model": model.place},
+    opacity = _FAINT + (_STRONG - _FAINT) * np.sqrt(bins.n / bins.n.max())
+    marker = {
+        "color": [model.color(round(alpha, 3)) for alpha in opacity.tolist()],
+        "line": {"color": "--paper", "width": 1},
     }
+    bars = _trace((bins.edges[1:] + bins.edges[:-1]) / 2, bins.mean_true, meta=_of(model))
+    return {**bars, "type": "bar", "width": _plain(np.diff(bins.edges)), "marker": marker}
 
 
 def _level_runs(model: Model, curve: Curve) -> Spec:
     """Return the level runs of a curve, heavier: scores that it does not distinguish."""
-    ends = level_runs(curve)
-    gap = np.full((len(ends), 1), np.nan)
-    x, y = (np.hstack((values[ends], gap)).ravel() for values in (curve.x, curve.y))
-    heavy = {"color": color(model), "width": _LEVEL_WIDTH}
-    return line(model, x, y, (), line=heavy, hoverinfo="skip", meta={"model": model.place})
+    first, last = level_runs(curve).T
+    heavy = {"color": model.color(), "width": _LEVEL_WIDTH}
+    ends = _segments(curve.x[first], curve.x[last], curve.y[first], curve.y[last])
+    return _trace(*ends, line=heavy, meta=_of(model))
 
 
 def _point_masses(model: Model, masses: PointMasses) -> Spec:
-    """Return a mark at each single score that many rows have, its area proportional to them.
+    """Return a mark at each point mass, its area proportional to the number of rows.
 
-    Circles mark all scores there are; discs mark those that stand out among others.
+    Circles mark all distinct scores; discs mark those that hold many rows among others that do not.
     """
     columns = (masses.score.tolist(), masses.outcome.tolist(), masses.share.tolist())
-    said = [
+    texts = (
         [
-            f"{model.score} {significant(score)}",
-            f"{model.outcome} {significant(outcome)}",
-            f"{100 * share:.1f}% of rows",
+            f"{model.score_name} {significant(score)}",
+            f"{model.outcome_name} {significant(outcome)}",
+            f"{100 * fraction:.1f}% of rows",
         ]
-        for score, outcome, share in zip(*columns, strict=True)
-    ]
-    fill, edge = ("--paper", color(model)) if masses.is_all else (color(model), "--paper")
+        for score, outcome, fraction in zip(*columns, strict=True)
+    )
+    fill, edge = ("--paper", model.color()) if masses.is_all else (model.color(), "--paper")
     size = np.clip(_DISC_OF_ALL * np.sqrt(masses.share), _MINIMUM_DISC, _MAXIMUM_DISC)
-    marks = {
+    marker = {
         "color": fill,
         "size": np.round(size, 2).tolist(),
         "opacity": 1,
-        "symbol": model.place % _SYMBOLS,
+        "symbol": model.symbol,
         "line": {"color": edge, "width": 1.5 if masses.is_all else 1},
     }
-    more = {"mode": "markers", "marker": marks, "cliponaxis": False}
-    words, meta = hover_texts(model, said), {"model": model.place}
-    return line(model, masses.score, masses.outcome, words, meta=meta, **more)
+    style = {"mode": "markers", "marker": marker, "cliponaxis": False, "meta": _of(model)}
+    return _trace(masses.score, masses.outcome, _hover(texts, model)) | style
 
 
-def _dots(model: Model, curve: Curve, text: list[str]) -> Spec:
-    """Return one dot per bin, the larger the denser the scores are."""
-    size = _MAXIMUM_DOT * np.sqrt(curve.density / curve.density.max())
-    dots = {
-        "color": color(model),
-        "size": np.round(np.maximum(size, _MINIMUM_DOT), 2).tolist(),
-        "symbol": model.place % _SYMBOLS,
-        "line": {"color": "--paper", "width": 1},
-    }
-    thin = {"color": color(model, 0.5), "width": 1, "dash": dash(model)}
-    return line(model, curve.x, curve.y, text, mode="lines+markers", marker=dots, line=thin)
+def _densities(model: Model, *, filled: bool) -> Spec:
+    """Return the density of scores."""
+    return _below(model, *model.views["smooth"].density(), _NO_HOVER, filled=filled)
 
 
-def _margin(model: Model, method: str, *, alone: bool) -> Spec:
-    """Return where the scores lie: their density, or how many rows each bin holds."""
-    if method == "smooth":
-        x, y = map(plain, model.views[method].density())
-        shape: Spec = {"hoverinfo": "skip"}
-    else:
-        bins = model.assessment.bins
-        x, y = bins.edges.tolist(), [*bins.n.tolist(), int(bins.n[-1])]
-        text = hover_texts(model, ([model.in_bin(k)] for k in range(len(bins.n))))
-        shape = {"text": [*text, text[-1]], "hovertemplate": "%{text}<extra></extra>"}
-    step = "linear" if method == "smooth" else "hv"
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": x,
-        "y": y,
+def _counts(model: Model, *, filled: bool) -> Spec:
+    """Return how many rows each bin holds."""
+    bins, last = model.assessment.bins, len(model.assessment.bins.n) - 1
+    hover = _hover(([model.in_bin(min(k, last))] for k in range(last + 2)), model)
+    counts = np.append(bins.n, bins.n[-1])
+    return _below(model, bins.edges, counts, hover, filled=filled, shape="hv")
+
+
+def _below(
+    model: Model, x: FloatArray, y: ArrayLike, hover: Spec, *, filled: bool, shape: str = "linear"
+) -> Spec:
+    style = {
         "yaxis": "y2",
-        "fill": "tozeroy" if alone else "none",
-        "fillcolor": color(model, 0.25),
-        "line": {"color": color(model), "width": 1, "shape": step, "dash": dash(model)},
-        "meta": {"model": model.place},
-        **shape,
+        "fill": "tozeroy" if filled else "none",
+        "fillcolor": model.color(0.25),
+        "line": {"color": model.color(), "width": 1, "shape": shape, "dash": model.dash},
     }
+    return _trace(x, y, hover, meta=_of(model), **style)
 
 
 def cumulative_figure(models: Sequence[Model]) -> Spec:
     """Return the cumulative curves of all models."""
-    data = [guide((0, 1), (0, 0))]
+    data = [_reference((0, 1), (0, 0))]
     width = min(_TRIANGLE, _TRIANGLES / len(models))
     for model in models:
         curve = model.assessment.cumulative
         if curve.sigma > 0:
-            data.append(_triangle(model, curve, width))
-        text = hover_texts(model, cumulative_words(model))
-        data.append(line(model, curve.fraction, curve.deviation, text))
+            data.append(_triangle(model, curve.sigma, width))
+        hover = _hover(_cumulative_texts(model), model)
+        data.append(_line(model, curve.fraction, curve.deviation, hover))
+    title = "fraction of rows, in order of score"
     layout = {
-        "xaxis": axis(
-            "fraction of rows, in order of score", range=[-_END, 1 + _END], tickformat=".0%"
-        ),
-        "yaxis": axis("cumulative deviation"),
+        "xaxis": _axis(title, range=[-_END, 1 + _END], tickformat=".0%"),
+        "yaxis": _axis("cumulative deviation"),
         "hovermode": "x" if len(models) == 1 else "closest",
     }
     if len(models) == 1:
         data.append(_extremes(models[0]))
         layout["xaxis2"] = _score_axis(models[0])
-        layout["margin"] = {**MARGIN, "t": 50}
-    return figure(data, layout, height=_CUMULATIVE_HEIGHT, pixels=_CUMULATIVE_PIXELS)
+        layout["margin"] = {**_OUTER_MARGIN, "t": 50}
+    return _figure(data, layout, height=_CUMULATIVE_HEIGHT, pixels=_CUMULATIVE_PIXELS)
 
 
-def cumulative_words(model: Model) -> list[list[str]]:
-    """Return what is said of each point: score reached, rows passed, deviation so far."""
+def _cumulative_texts(model: Model) -> Iterable[list[str]]:
+    """Yield score, fraction of rows and deviation at each point."""
     curve = model.assessment.cumulative
-    places = zip(curve.score, curve.fraction, curve.deviation, strict=True)
-    return [
-        [
-            f"up to {model.score} {significant(score)}",
+    points = zip(curve.score, curve.fraction, curve.deviation, strict=True)
+    for score, fraction, deviation in points:
+        yield [
+            f"up to {model.score_name} {significant(score)}",
             f"{100 * fraction:.1f}% of rows",
             f"deviation {significant(deviation)}",
         ]
-        for score, fraction, deviation in places
-    ]
 
 
-def _triangle(model: Model, curve: CumulativeCurve, width: float) -> Spec:
+def _triangle(model: Model, sigma: float, width: float) -> Spec:
     """Return the triangle at the origin, 2 sigma up and 2 sigma down; others are beside it."""
-    reach, left = 2 * curve.sigma, model.place * width
-    return {
-        "type": "scatter",
-        "mode": "lines",
-        "x": [left, left, left + width, left],
-        "y": [-reach, reach, 0, -reach],
-        "fill": "toself",
-        "fillcolor": color(model, 0.35),
-        "line": {"width": 0},
-        "hoverinfo": "skip",
-        "meta": {"model": model.place},
-    }
+    left = model.index * width
+    x, y = [left, left, left + width, left], [-2 * sigma, 2 * sigma, 0, -2 * sigma]
+    area: Spec = {"fill": "toself", "fillcolor": model.color(0.35), "line": {"width": 0}}
+    return _trace(x, y, meta=_of(model), **area)
 
 
 def _extremes(model: Model) -> Spec:
     """Return marks at the highest and the lowest point, whose distance is ECCE-R."""
     curve = model.assessment.cumulative
     ends = [int(curve.deviation.argmax()), int(curve.deviation.argmin())]
-    return {
-        "type": "scatter",
-        "mode": "markers",
-        "x": curve.fraction[ends].tolist(),
-        "y": curve.deviation[ends].tolist(),
-        "xaxis": "x2",
-        "marker": {"color": "--paper", "size": 8, "line": {"color": color(model), "width": 1.6}},
-        "hoverinfo": "skip",
-        "cliponaxis": False,
-        "meta": {"model": model.place},
-    }
+    circle = {"color": "--paper", "size": 8, "line": {"color": model.color(), "width": 1.6}}
+    style = {"mode": "markers", "xaxis": "x2", "marker": circle, "cliponaxis": False}
+    return _trace(curve.fraction[ends], curve.deviation[ends], meta=_of(model)) | style
 
 
 def _score_axis(model: Model) -> Spec:
     """Return an axis along the top with the scores that are reached."""
     curve = model.assessment.cumulative
     reached = np.minimum(np.searchsorted(curve.fraction, _SCORE_TICKS), len(curve.score) - 1)
-    return axis(
-        f"{model.score} reached",
+    return _axis(
+        model.score_name,
         overlaying="x",
         matches="x",
         side="top",
@@ -435,49 +485,31 @@ def _score_axis(model: Model) -> Spec:
 def group_figure(
     labels: Sequence[str],
     errors: Sequence[Estimate],
-    found: Sequence[bool],
-    said: Sequence[Sequence[str]],
+    detected: Sequence[bool],
+    texts: Sequence[Sequence[str]],
 ) -> Spec:
-    """Return dots with their intervals, one group below the other; filled where it was flagged."""
-    across: list[float | None] = []
-    down: list[float | None] = []
-    for k, error in enumerate(errors):
-        across += [error.low, error.high, None]
-        down += [k, k, None]
-    intervals = {
-        "type": "scatter",
-        "mode": "lines",
-        "x": across,
-        "y": down,
-        "line": {"color": "--series-1 / 0.6", "width": 1.6},
-        "hoverinfo": "skip",
+    """Return dots with their intervals, one group below the other; filled if miscalibrated."""
+    rows = range(len(errors))
+    value, low, high = ([getattr(one, key) for one in errors] for key in ("value", "low", "high"))
+    segments = _segments(low, high, rows, rows)
+    intervals = _trace(*segments, line={"color": "--series-1 / 0.6", "width": 1.6})
+    marker = {
+        "color": ["--series-1" if one else "--paper" for one in detected],
+        "size": 9,
+        "line": {"color": "--series-1", "width": 1.6},
     }
-    dots = {
-        "type": "scatter",
-        "mode": "markers",
-        "x": [error.value for error in errors],
-        "y": list(range(len(errors))),
-        "text": ["<br>".join(map(plotly_text, words)) for words in said],
-        "hovertemplate": "%{text}<extra></extra>",
-        "marker": {
-            "color": ["--series-1" if one else "--paper" for one in found],
-            "size": 9,
-            "line": {"color": "--series-1", "width": 1.6},
-        },
-        "cliponaxis": False,
-        "meta": {"told": True},
-    }
-    farthest = max(max(error.value, error.high) for error in errors)
+    style = {"mode": "markers", "marker": marker, "cliponaxis": False, "meta": {"curve": True}}
+    dots = _trace(value, rows, _hover(texts)) | style
     layout = {
-        "xaxis": axis("smooth calibration error", range=[0, 1.04 * max(farthest, 0.01)]),
-        "yaxis": axis(
+        "xaxis": _axis("smooth calibration error", range=[0, 1.04 * max(*value, *high, 0.01)]),
+        "yaxis": _axis(
             "",
             range=[len(labels) - 0.4, -0.6],
-            tickvals=list(range(len(labels))),
+            tickvals=list(rows),
             ticktext=[plotly_text(shortened(label, _LONGEST_LABEL)) for label in labels],
             showgrid=False,
         ),
         "hovermode": "closest",
-        "margin": {**MARGIN, "l": 20},
+        "margin": {**_OUTER_MARGIN, "l": 20},
     }
-    return figure([intervals, dots], layout, pixels=_LINE_HEIGHT * len(labels) + 20)
+    return _figure([intervals, dots], layout, pixels=_LINE_HEIGHT * len(labels) + 20)

@@ -240,7 +240,7 @@ def test_displays_are_drawn_again():
     ax = plt.figure().subplots()
     assert display.plot(ax=ax, name="again", deviation=True) is display
     assert display.ax_ is ax
-    assert ax.get_ylabel() == "observed less predicted"
+    assert ax.get_ylabel() == "observed − predicted"
 
 
 def test_more_than_two_classes_are_drawn_by_confidence():

@@ -7,7 +7,7 @@ import pytest
 
 from calibrant import Sketch, assess
 from calibrant.datasets import simulate
-from calibrant.reporting.models import read_models
+from calibrant.reporting.figures import read_models
 
 FEW = {"n_resamples": 50}
 

@@ -13,24 +13,23 @@ from calibrant.plot import reliability
 from calibrant.reporting.figures import (
     band,
     cumulative_figure,
-    drawn,
     plotly_text,
+    read_models,
     reliability_figure,
     sticks,
 )
-from calibrant.reporting.models import read_models
 from calibrant.reporting.sections import diagrams
 
 METHODS = ("smooth", "binned", "isotonic")
 
 
-def told(figure):
-    return [trace for trace in figure["data"] if trace.get("meta", {}).get("told")]
+def curves_of(figure):
+    return [trace for trace in figure["data"] if trace.get("meta", {}).get("curve")]
 
 
 @pytest.mark.parametrize("method", METHODS)
 def test_lines_go_through_the_curve(model, method):
-    (line,) = told(reliability_figure([model], method))
+    (line,) = curves_of(reliability_figure([model], method))
     curve = model.views[method].curve
     assert line["x"] == curve.x.tolist()
     assert all(y is None or y == known for y, known in zip(line["y"], curve.y, strict=True))
@@ -40,19 +39,20 @@ def test_lines_go_through_the_curve(model, method):
 
 
 @pytest.mark.parametrize(("method", "fill"), [("smooth", "toself"), ("binned", None)])
-def test_intervals_are_drawn_and_told(banded, method, fill):
+def test_intervals_are_drawn_and_in_the_text_of_points(banded, method, fill):
     models = read_models(banded)
     figure = reliability_figure(models, method)
     limits = figure["data"][1]
     assert limits.get("fill") == fill
-    curve = drawn(models[0], method)
+    curve = models[0].drawn(method)
     heights = {y for y in limits["y"] if y is not None}
     assert heights == {y for side in (curve.low, curve.high) for y in side if np.isfinite(y)}
     k = len(curve.x) // 2
     words = f"90% interval {curve.low[k]:.4g} to {curve.high[k]:.4g}"
-    assert words in told(figure)[0]["text"][k]
+    assert words in curves_of(figure)[0]["text"][k]
     caption = next(one.caption for one in diagrams(models) if one.key == method)
-    assert caption.endswith("at a level of 90% for each score by itself.")
+    kind = "intervals" if method == "binned" else "band"
+    assert caption.endswith(f": 90% pointwise confidence {kind}.")
 
 
 def test_bands_and_sticks_leave_gaps_where_nothing_is_known(model):
@@ -72,7 +72,7 @@ def test_a_smooth_curve_ends_where_rows_do(model):
     alone = np.exp(-(((curve.x - 0.5) / width) ** 2) / 2) / (n * width * np.sqrt(2 * np.pi))
     lonely = replace(curve, density=alone)
     assessment = replace(model.assessment, curves=(lonely,))
-    seen = np.isfinite(drawn(replace(model, assessment=assessment), "smooth").y)
+    seen = np.isfinite(replace(model, assessment=assessment).drawn("smooth").y)
     assert np.abs(curve.x[seen] - 0.5).max() == pytest.approx(width, abs=2 / 512)
 
 
@@ -88,7 +88,7 @@ def test_bars_are_the_darker_the_more_rows_they_hold(found, model):
     assert not [one for one in several["data"] if one["type"] == "bar"]
 
 
-def test_level_stretches_of_an_isotonic_curve_are_heavier(found):
+def test_level_runs_of_an_isotonic_curve_are_heavier(found):
     curve = replace(
         found.curve("isotonic"),
         x=np.array([0.1, 0.2, 0.3, 0.4, 0.8, 0.9]),
@@ -119,8 +119,8 @@ def test_scores_that_many_rows_have_are_discs(n):
     assert (first / second) ** 2 == pytest.approx(3, rel=0.02)
     share = float(discs["text"][0].split("<br>")[2].removesuffix("% of rows"))
     assert share == 30
-    told = {one.key: "Discs are single scores" in one.caption for one in diagrams([model])}
-    assert told == {"smooth": True, "binned": False, "isotonic": True, "cumulative": False}
+    explained = {one.key: "Discs mark single scores" in one.caption for one in diagrams([model])}
+    assert explained == {"smooth": True, "binned": False, "isotonic": True, "cumulative": False}
 
 
 def marks_of(figure):
@@ -138,7 +138,7 @@ def test_page_and_picture_have_the_same_marks():
         assert len(circles["x"]) == 11
         assert circles["marker"]["color"] == "--paper"
     assert not marks_of(reliability_figure([model], "binned"))
-    assert "Circles are mean outcomes" in next(diagrams([model])).caption
+    assert "Circles mark the mean outcome" in next(diagrams([model])).caption
 
 
 def test_a_mark_of_all_rows_stays_small():
@@ -164,29 +164,29 @@ def test_the_window_keeps_to_scores_that_keep_to_a_part(found, odd):
 
 def test_the_cumulative_diagram(model):
     figure = cumulative_figure([model])
-    walk = model.assessment.cumulative
-    (line,) = told(figure)
-    assert (line["x"], line["y"]) == (walk.fraction.tolist(), walk.deviation.tolist())
-    end = f"{walk.deviation[-1]:.4g}".replace("-", "\N{MINUS SIGN}")
-    words = f"up to score {walk.score[-1]:.4g}<br>100.0% of rows<br>deviation {end}"
+    curve = model.assessment.cumulative
+    (line,) = curves_of(figure)
+    assert (line["x"], line["y"]) == (curve.fraction.tolist(), curve.deviation.tolist())
+    end = f"{curve.deviation[-1]:.4g}".replace("-", "\N{MINUS SIGN}")
+    words = f"up to score {curve.score[-1]:.4g}<br>100.0% of rows<br>deviation {end}"
     assert line["text"][-1] == words
     triangle = next(trace for trace in figure["data"] if trace.get("fill") == "toself")
-    assert max(triangle["y"]) == 2 * walk.sigma
+    assert max(triangle["y"]) == 2 * curve.sigma
     (ends,) = [trace for trace in figure["data"] if trace["mode"] == "markers"]
     assert ends["y"][0] - ends["y"][1] == pytest.approx(model.assessment["ecce_r"].value, rel=1e-4)
     ticks = figure["layout"]["xaxis2"]
-    assert ticks["ticktext"][0] == f"{walk.score[0]:.2g}"
-    assert ticks["ticktext"][-1] == f"{walk.score[-1]:.2g}"
+    assert ticks["ticktext"][0] == f"{curve.score[0]:.2g}"
+    assert ticks["ticktext"][-1] == f"{curve.score[-1]:.2g}"
 
 
-def test_models_are_told_apart_by_colour_dash_and_name(found, sketched):
+def test_models_differ_in_colour_dash_and_name(found, sketched):
     models = read_models({"a<b>": found, "B": sketched})
-    lines = told(reliability_figure(models, "smooth"))
+    lines = curves_of(reliability_figure(models, "smooth"))
     assert [line["line"]["color"] for line in lines] == ["--series-1", "--series-2"]
     assert [line["line"]["dash"] for line in lines] == ["solid", "dash"]
     assert lines[0]["text"][256].startswith("<b>a&lt;b&gt;</b><br>score ")
     # A sketch has no isotonic curve.
-    assert len(told(reliability_figure(models, "isotonic"))) == 1
+    assert len(curves_of(reliability_figure(models, "isotonic"))) == 1
 
 
 def test_text_from_data_is_no_markup():
@@ -200,7 +200,7 @@ def test_whatever_can_be_assessed_can_be_drawn(odd):
             assert all(table.rows for table in diagram.tables)
 
 
-def test_points_are_told_in_a_table(model):
+def test_points_are_in_a_table(model):
     smooth, binned, _, cumulative = diagrams([model])
     assert len(smooth.tables[0].rows) == 20
     curve, bins = model.views["binned"].curve, model.assessment.bins

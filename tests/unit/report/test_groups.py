@@ -26,7 +26,7 @@ def test_lines_and_dots_are_those_of_the_table(groups):
     section = group_section(groups)
     assert section.summary.startswith("Miscalibration detected in 1 of 3 groups")
     assert [line.label for line in section.lines] == [row.group for row in groups]
-    assert [line.found for line in section.lines] == [row.group == "1" for row in groups]
+    assert [line.detected for line in section.lines] == [row.group == "1" for row in groups]
     assert [line.p_adjusted.value for line in section.lines] == [row.p_adjusted for row in groups]
     errors = [text for line in section.lines for text in (line.smooth_ece.value, line.ece)]
     assert {len(text.partition(".")[2]) for text in errors} == {4}

@@ -1,4 +1,4 @@
-"""What a page says of methods of recalibration."""
+"""The table of recalibration methods on a page."""
 
 import json
 import re
@@ -6,9 +6,10 @@ import re
 import pytest
 
 from calibrant.datasets import load_rain
-from calibrant.reporting.sections import method_section
 
 pytest.importorskip("sklearn")
+pytest.importorskip("jinja2")
+pytest.importorskip("plotly")
 
 
 @pytest.fixture(scope="module")
@@ -19,27 +20,27 @@ def fitted():
     return recalibrate(rain.y_true, rain.y_prob, method=["temperature", "platt"], n_resamples=39)
 
 
-def test_lines_are_those_of_the_trial(fitted):
-    section = method_section(fitted)
-    assert (section.score, section.parts, section.any_helps) == ("Brier", 5, True)
-    assert section.before.value == fitted.score_before
-    for line, one in zip(section.lines, fitted.candidates, strict=True):
-        assert (line.name, line.chosen) == (one.method, one.method == fitted.method)
-        assert (line.gain.value, line.error.value) == (one.improvement, one.standard_error)
-        assert (line.score.value, line.p_value.value) == (one.score, one.p_value)
+@pytest.fixture(scope="module")
+def text(fitted):
+    return fitted.to_html(source={"File": "rain.csv"})
 
 
-def test_a_recalibration_shows_its_methods_and_what_it_is_about(fitted):
-    pytest.importorskip("jinja2")
-    pytest.importorskip("plotly")
-    text = fitted.to_html(source={"File": "rain.csv"})
-    table = re.search(r'<table class="methods">.*?</table>', text, re.DOTALL)[0]
-    assert re.findall(r'<th scope="row">(\w+(?: \w+)?)', table) == [
-        "as given",
-        "temperature",
-        "platt",
+def test_rows_are_those_of_the_candidates(fitted, text):
+    (table,) = re.findall(r'<table class="methods">.*?</table>', text, re.DOTALL)
+    names = re.findall(r'<th scope="row">(\w+(?: \w+)?)', table)
+    assert names == ["as given", *(one.method for one in fitted.candidates)]
+    (chosen,) = re.findall(r'class=chosen><th scope="row">(\w+) <small>chosen', table)
+    assert chosen == fitted.method
+    numbers = [
+        (one.score, one.improvement, one.standard_error, one.p_value) for one in fitted.candidates
     ]
-    assert table.count("chosen</small>") == 1
+    shown = [float(value) for value in re.findall(r'<data value="([^"]+)"', table)]
+    assert shown == [fitted.score_before, *(number for row in numbers for number in row)]
+    assert "that significantly improve the Brier score" in text
+    assert "a cross-validation with 5 folds" in text
+
+
+def test_results_hold_the_methods_and_the_source(fitted, text):
     assert "<bdi>rain.csv</bdi>" in text
-    numbers = re.search(r'id="results">(.*?)</script>', text, re.DOTALL)[1]
+    (numbers,) = re.findall(r'id="results">(.*?)</script>', text, re.DOTALL)
     assert json.loads(numbers)["methods"] == [one.to_dict() for one in fitted.candidates]

@@ -156,9 +156,9 @@ def figures_of(html):
     return json.loads(zlib.decompress(base64.b64decode(script(Reader(html), "figures"))))
 
 
-def told(trace):
+def is_curve(trace):
     """Tell whether a trace is the curve itself."""
-    return trace.get("meta", {}).get("told")
+    return trace.get("meta", {}).get("curve")
 
 
 def windows(html):
@@ -212,7 +212,7 @@ def test_a_curve_ends_within_a_bandwidth_of_the_scores():
         if isinstance(one, LineCollection)
     ]
     drawn = np.concatenate(ribbon.get_segments())[:, 0]
-    (line,) = [one for one in figures_of(found.to_html())["smooth"]["data"] if told(one)]
+    (line,) = [one for one in figures_of(found.to_html())["smooth"]["data"] if is_curve(one)]
     shown = [x for x, y in zip(line["x"], line["y"], strict=True) if y is not None]
     for x in (drawn, shown):
         assert limits[0] <= min(x) < p.min()

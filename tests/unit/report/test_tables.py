@@ -3,7 +3,7 @@
 import numpy as np
 
 from calibrant.formatting import UNKNOWN
-from calibrant.reporting.models import read_models
+from calibrant.reporting.figures import read_models
 from calibrant.reporting.sections import bin_rows, measure_rows, setting_rows
 
 
@@ -16,7 +16,7 @@ def test_measures_of_several_models(found, sketched):
         one.low,
         one.high,
     )
-    assert smooth.corrected.value == one.bias_corrected
+    assert smooth.bias_corrected.value == one.bias_corrected
     # A sketch does not know the logit scale.
     assert [cell.value == UNKNOWN for cell in rows["logit_smoothed_ece"].cells] == [False, True]
     assert "logit_smoothed_ece" not in [row.name for row in measure_rows(read_models(sketched))]
@@ -32,7 +32,7 @@ def test_bins_with_the_limits_of_their_curve(banded):
     assert [row.n.value for row in rows] == bins.n.tolist()
     assert [row.gap.value for row in rows if row.gap != UNKNOWN] == bins.gap[bins.n > 0].tolist()
     assert [row.low.value for row in rows if row.low != UNKNOWN] == curve.low.tolist()
-    assert max(abs(row.tilt) for row in rows) == 1
+    assert max(abs(row.relative_gap) for row in rows) == 1
 
 
 def test_empty_bins_have_no_means(odd):
@@ -43,6 +43,6 @@ def test_empty_bins_have_no_means(odd):
 def test_settings(found, odd):
     rows = dict(setting_rows(read_models({"a": found, "b": odd["soft"]})))
     assert rows["Test"] == [found.test.method.replace("_", " "), "none"]
-    assert rows["Level of intervals"] == ["95%", "95%"]
+    assert rows["Confidence level"] == ["95%", "95%"]
     assert rows["Seed"] == ["0", "0"]
     assert np.all([len(values) == 2 for values in rows.values()])

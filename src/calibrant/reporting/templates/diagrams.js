@@ -1,5 +1,5 @@
 "use strict";
-// Diagrams: unpacks the drawing library, draws what the page holds, and listens to its controls.
+// Diagrams: decompresses plotly.js, draws the figures of the page, and handles its controls.
 (async () => {
   const byId = (id) => document.getElementById(id);
   let figures;
@@ -7,7 +7,7 @@
   // Two side by side on A4 or Letter.
   const PRINT_WIDTH = 315;
 
-  const unpacked = async (id) => {
+  const decompressed = async (id) => {
     const text = atob(byId(id).textContent);
     const bytes = new Uint8Array(text.length);
     for (let i = 0; i < text.length; i += 1) bytes[i] = text.charCodeAt(i);
@@ -16,18 +16,18 @@
   };
   const start = async () => {
     const script = document.createElement("script");
-    script.textContent = await unpacked("library");
+    script.textContent = await decompressed("library");
     document.head.append(script);
-    if (!window.Plotly) throw new Error("the drawing library did not start");
-    figures = JSON.parse(await unpacked("figures"));
+    if (!window.Plotly) throw new Error("plotly.js did not start");
+    figures = JSON.parse(await decompressed("figures"));
   };
 
-  // Colours are names of the style sheet's own; plotly wants them spelled out.
+  // Colours are names of CSS variables; plotly needs their values.
   const colour = (name, onPaper) => {
     const [variable, alpha] = name.split(" / ");
-    byId("probe").className = onPaper ? "on-paper" : "";
-    byId("probe").style.color = `var(${variable})`;
-    const found = getComputedStyle(byId("probe")).color;
+    byId("color-probe").className = onPaper ? "on-paper" : "";
+    byId("color-probe").style.color = `var(${variable})`;
+    const found = getComputedStyle(byId("color-probe")).color;
     return alpha ? found.replace("rgb(", "rgba(").replace(")", `, ${alpha})`) : found;
   };
   const coloured = (value, onPaper, key = "") => {
@@ -43,7 +43,7 @@
 
   const modelsShown = () => {
     const boxes = [...document.querySelectorAll("input[name=model]")];
-    return (place) => place === undefined || !boxes.length || boxes[place].checked;
+    return (index) => index === undefined || !boxes.length || boxes[index].checked;
   };
   const figureOf = (drawing, width, onPaper) => {
     const { data, layout, height, pixels } = coloured(figures[drawing.dataset.view], onPaper);
@@ -55,12 +55,12 @@
     const family = getComputedStyle(document.body).fontFamily;
     layout.font = { ...layout.font, family, size: width < 400 ? 11 : 13 };
     layout.hoverlabel.font.family = family;
-    // A finger that drags means to scroll.
+    // On a touch screen dragging scrolls.
     layout.dragmode = matchMedia("(pointer: coarse)").matches ? false : "zoom";
     return { data, layout, config: { displayModeBar: false, doubleClick: "reset" } };
   };
   const draw = (drawing, onPaper = false) => {
-    // What is not shown has no width, and is drawn when it is.
+    // A hidden diagram has no width, and is drawn when it is shown.
     const width = onPaper ? PRINT_WIDTH : drawing.clientWidth;
     if (!width) return;
     const { data, layout, config } = figureOf(drawing, width, onPaper);
@@ -69,17 +69,17 @@
   const redraw = () => drawings.forEach((drawing) => draw(drawing));
   const active = () => document.querySelector(".view.active .diagram");
 
-  // Points, by the arrow keys: the same words as under the pointer.
-  const tell = (text) => {
-    byId("told").textContent = text.replaceAll("<br>", ", ").replace(/<\/?b>/g, "")
+  // Points by the arrow keys: the same text as on hovering.
+  const announce = (text) => {
+    byId("announcement").textContent = text.replaceAll("<br>", ", ").replace(/<\/?b>/g, "")
       .replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
   };
   const step = (drawing, key, fine) => {
     const curves = drawing.data.map((trace, i) => [trace, i])
-      .filter(([trace]) => trace.meta?.told && trace.visible);
+      .filter(([trace]) => trace.meta?.curve && trace.visible);
     if (!curves.length) return;
     const at = drawing.at ?? { curve: 0, point: -1 };
-    // One curve alone is gone along in either way.
+    // Along a single curve all arrow keys move.
     if (curves.length === 1) key = { ArrowUp: "ArrowLeft", ArrowDown: "ArrowRight" }[key] ?? key;
     const turn = { ArrowUp: -1, ArrowDown: 1 }[key] ?? 0;
     at.curve = (at.curve + turn + curves.length) % curves.length;
@@ -91,11 +91,11 @@
     const pointNumber = known[at.point];
     drawing.at = { ...at, x: trace.x[pointNumber], y: trace.y[pointNumber] };
     Plotly.Fx.hover(drawing, [{ curveNumber, pointNumber }]);
-    tell(trace.text[pointNumber]);
+    announce(trace.text[pointNumber]);
   };
   const KEYS = ["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End"];
 
-  // Zoom, about the point last told or the middle.
+  // Zoom about the last point announced, or the middle.
   const zoom = (drawing, how) => {
     const first = figures[drawing.dataset.view].layout;
     const change = {};
@@ -126,7 +126,7 @@
   try {
     await start();
   } catch (problem) {
-    byId("trouble").hidden = false;
+    byId("not-supported").hidden = false;
     console.warn(problem);
     return;
   }
@@ -155,7 +155,7 @@
   document.addEventListener("recolour", redraw);
   let width = byId("diagrams").clientWidth;
   new ResizeObserver(() => {
-    // Heights are the diagrams' own doing.
+    // Drawing changes the height itself.
     if (width !== byId("diagrams").clientWidth) redraw();
     width = byId("diagrams").clientWidth;
   }).observe(byId("diagrams"));

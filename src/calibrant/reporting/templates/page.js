@@ -1,9 +1,9 @@
 "use strict";
-// Colours, downloads and print: all that works without the drawing library.
+// Colours, downloads and print: all that works without plotly.js.
 (() => {
   const results = JSON.parse(document.getElementById("results").textContent);
 
-  // Light or dark: as the system has it until the reader says otherwise.
+  // Light or dark: that of the system until the reader chooses.
   const root = document.documentElement;
   const button = document.getElementById("theme");
   const system = matchMedia("(prefers-color-scheme: dark)");
@@ -21,7 +21,7 @@
   button.hidden = false;
   recolour();
 
-  // On paper nothing can be opened.
+  // On paper all details are open.
   let opened = [];
   addEventListener("beforeprint", () => {
     opened = [...document.querySelectorAll("details:not([open])")];
@@ -29,7 +29,7 @@
   });
   addEventListener("afterprint", () => opened.forEach((one) => { one.open = false; }));
 
-  // Downloads. A table is an array of objects, one a row.
+  // Downloads. A table is an array of objects, one per row.
   const cell = (value) => {
     if (value === null || value === undefined) return "";
     if (typeof value !== "string") return String(value);
