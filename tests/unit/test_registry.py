@@ -86,7 +86,7 @@ def test_a_measure_as_a_value_is_the_function(info):
         assert info.function(sketch) == pytest.approx(info.function(Y, P), abs=bound + 1e-12)
     else:
         with pytest.raises(cb.SketchError):
-            info.function(cb.Sketch().update(Y, P))
+            info.function(cb.Sketch().update(Y, P), None)
 
 
 def test_what_is_measured_by_name():

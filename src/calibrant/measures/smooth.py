@@ -24,7 +24,6 @@ from calibrant.measures.registry import (
     MeasureInfo,
     cells_for_smoothing,
     smoothed,
-    total,
 )
 from calibrant.numerics import smoothing
 from calibrant.numerics.probability import logit
@@ -482,7 +481,7 @@ class SmoothCells:
             norm=L1Norm(),
             cell_of=UniformBins.of(self.size).index,
             n_cells=self.size,
-            of_totals=lambda r, w: np.asarray(smooth(r) / total(w)),
+            of_totals=lambda r, w: np.asarray(smooth(r) / w.sum(axis=-1, keepdims=True)),
             of_filled=lambda filled: replace(self, filled=filled).image(scale),
             at_scale=None if self.is_fixed else self.image,
         )
