@@ -77,13 +77,13 @@ class BinTableOptions(RowOptions, total=False):
 
 
 @overload
-def bin_table(y_true: Sketch, **options: Unpack[BinTableOptions]) -> BinTable: ...
+def bin_table(y_true: Sketch | Problem, **options: Unpack[BinTableOptions]) -> BinTable: ...
 @overload
 def bin_table(
     y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[BinTableOptions]
 ) -> BinTable: ...
 def bin_table(
-    y_true: ArrayLike | Sketch,
+    y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
     *,
     n_bins: BinCount = 15,

@@ -202,12 +202,12 @@ class BinnedError(Measure):
             )
 
         def l1(r: FloatArray, w: FloatArray) -> FloatArray:
-            return cells.over_bins(r) / w.sum(axis=-1, keepdims=True)
+            return np.asarray(cells.over_bins(r) / w.sum(axis=-1, keepdims=True))
 
         def l2(r: FloatArray, w: FloatArray) -> FloatArray:
             # sqrt(W_k / W) r_k / W_k for each bin k, 0 where there is none.
             mass, whole = cells.over_bins(w), w.sum(axis=-1, keepdims=True)
-            return cells.over_bins(r) / np.sqrt(whole * np.where(mass > 0, mass, 1.0))
+            return np.asarray(cells.over_bins(r) / np.sqrt(whole * np.where(mass > 0, mass, 1.0)))
 
         norm, of_totals = (L2Norm(), l2) if self.norm is Norm.L2 else (L1Norm(), l1)
         return LinearImage(norm, cells.cell_of, cells.n_cells, of_totals)
