@@ -572,7 +572,8 @@ MEASURES = (
         interval_error,
         label="interval error",
         title="Interval calibration error",
-        meaning="The binned error under a random shift, plus the bin width, at its minimum.",
+        meaning="The binned error under a random shift, plus the width of the bins, where that is "
+        "least.",
         definition="min over k of E ECE over bins of width 2⁻ᵏ with a random start, + 2⁻ᵏ.",
         make=IntervalError,
     ),
