@@ -550,7 +550,7 @@ def ace(
 
     Notes
     -----
-    Tied scores always share a bin, so there can be fewer bins than asked for; the order of rows
+    Tied scores are always in one bin, so there can be fewer bins than asked for; the order of rows
     never matters.
 
     References

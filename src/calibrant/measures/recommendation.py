@@ -258,8 +258,9 @@ def recommend(
     table = read_table(y_true, y_prob, None, multiclass, labels, pos_label)
     if multiclass == "top_label":
         raise CalibrantError(
-            "multiclass must be 'confidence', 'classwise' or a class label; got 'top_label', which "
-            "was not studied"
+            "must be 'confidence', 'classwise' or a class label: others were not studied",
+            argument="multiclass",
+            value=multiclass,
         )
     problems = list(reduce_table(table, multiclass, labels).problems())
     if not all(problem.is_exact for problem in problems):

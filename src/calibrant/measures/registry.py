@@ -400,13 +400,13 @@ class RangeNorm(ImageNorm):
 
 
 def shifted_norms(
-    norm: ImageNorm, images: FloatArray, shift: FloatArray | float = 0.0, stretch: float = 1.0
+    norm: ImageNorm, images: FloatArray, shift: FloatArray | float = 0.0, factor: float = 1.0
 ) -> FloatArray:
-    """Return the norms of stretch * images + shift, a few images at a time."""
+    """Return the norms of factor * images + shift, a few images at a time."""
     norms, step = np.empty(len(images)), max(1, _CHUNK // images.shape[1])
     for start in range(0, len(images), step):
         chunk = slice(start, start + step)
-        shifted = images[chunk] * stretch
+        shifted = images[chunk] * factor
         shifted += shift
         norms[chunk] = norm.of(shifted)
     return norms
