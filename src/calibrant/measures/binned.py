@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
 from calibrant.data.binning import Binning, Bins, Convex, EqualMass, Fixed, Layout, Side, Uniform
-from calibrant.data.classes import Norm, RowOptions, reduce_classes
+from calibrant.data.classes import Norm, RowOptions, read_table, reduce_classes, reduce_table
 from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array
@@ -563,9 +563,6 @@ def ace(
     >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
     0.1875
     """
-    shape = as_array(y_prob, "y_prob").shape
-    if multiclass is None and len(shape) == 2 and shape[1] > 2:
-        multiclass = "classwise"
     error = read_binned_error(
         strategy="quantile",
         n_bins=n_bins,
@@ -574,7 +571,8 @@ def ace(
         weighting=weighting,
         debias=debias,
     )
-    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    reduction = reduce_table(table, "classwise" if multiclass is None else multiclass, labels)
     return reduction.measure(error, error.norm)
 
 
