@@ -26,7 +26,7 @@ SCORES = {
 def rejections(sample, member, rng):
     """Return whether Monte-Carlo and asymptotic P-values reject."""
     cells = GroupCells.around(sample, member)
-    if not cells.is_telling:  # nothing to compare: the test refuses, which is not a rejection
+    if not cells.is_informative:  # nothing to compare: the test refuses, which is not a rejection
         return np.zeros(2)
     walk = cells.differences()
     reach = walk.excursion(RANGE)

@@ -3,8 +3,7 @@
 import numpy as np
 import pytest
 
-from calibrant.data.classes import ClassTable
-from calibrant.measures.density import CanonicalError
+from calibrant import density_ece
 from tests.twins import canonical as twin
 
 
@@ -12,7 +11,7 @@ from tests.twins import canonical as twin
 @pytest.mark.parametrize("concentration", [0.1, 1.0])
 @pytest.mark.parametrize("weights", [False, True])
 @pytest.mark.parametrize("soft", [False, True])
-@pytest.mark.parametrize("bandwidth", [None, 0.5, 0.01])
+@pytest.mark.parametrize("bandwidth", ["silverman", 0.5, 0.01])
 def test_against_the_twin(n_classes, concentration, weights, soft, bandwidth):
     rng = np.random.default_rng([n_classes, weights, soft])
     n = 15
@@ -20,10 +19,11 @@ def test_against_the_twin(n_classes, concentration, weights, soft, bandwidth):
     label = rng.integers(0, n_classes, n)
     outcome = rng.dirichlet(np.ones(n_classes), n) if soft else label
     w = rng.integers(1, 5, n) / 2 if weights else None
-    found = CanonicalError(bandwidth)(ClassTable(prob, outcome, w))
+    found = density_ece(outcome, prob, bandwidth=bandwidth, sample_weight=w, multiclass="canonical")
     rows = outcome if soft else np.eye(n_classes)[label]
     weight = [1.0] * n if w is None else w.tolist()
-    expected = twin.canonical_error(prob.tolist(), rows.tolist(), weight, bandwidth)
+    width = None if bandwidth == "silverman" else bandwidth
+    expected = twin.canonical_error(prob.tolist(), rows.tolist(), weight, width)
     assert found == pytest.approx(expected, abs=1e-11)
 
 
@@ -34,22 +34,24 @@ def known_truth(n, n_classes, temperature, rng):
     prob, truth = (np.exp(t * logits) for t in (1.0, temperature))
     prob, truth = (p / p.sum(axis=1, keepdims=True) for p in (prob, truth))
     label = (truth.cumsum(axis=1) < rng.random((n, 1))).sum(axis=1).clip(0, n_classes - 1)
-    return ClassTable(prob, label), np.abs(truth - prob)[np.arange(n), label].mean()
+    return (label, prob), np.abs(truth - prob)[np.arange(n), label].mean()
 
 
 @pytest.mark.parametrize("n_classes", [2, 3, 10])
 @pytest.mark.parametrize("temperature", [0.6, 1.0, 1.5])
 def test_near_a_known_truth(n_classes, temperature):
     rng = np.random.default_rng(n_classes)
-    table, truth = known_truth(2000, n_classes, temperature, rng)
+    rows, truth = known_truth(2000, n_classes, temperature, rng)
     # Calibrated predictions (truth 0) show the bias of noise.
     allowed = 0.045 if temperature == 1 else 0.025
-    assert CanonicalError()(table) == pytest.approx(truth, abs=allowed)
+    assert density_ece(*rows, multiclass="canonical") == pytest.approx(truth, abs=allowed)
 
 
 def test_noise_fades_with_more_rows():
     rng = np.random.default_rng(1)
-    error = CanonicalError()
-    small = np.mean([error(known_truth(100, 3, 1.0, rng)[0]) for _ in range(20)])
-    large = error(known_truth(4000, 3, 1.0, rng)[0])
-    assert large < 0.7 * small
+
+    def error(n):
+        return density_ece(*known_truth(n, 3, 1.0, rng)[0], multiclass="canonical")
+
+    small = np.mean([error(100) for _ in range(20)])
+    assert error(4000) < 0.7 * small

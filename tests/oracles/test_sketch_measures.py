@@ -176,7 +176,7 @@ QUESTIONS_BEYOND_SKETCHES = [
 def test_what_a_sketch_cannot_answer_it_says(ask, options):
     sketch = cb.Sketch().update([0, 1, 1], [0.25, 0.5, 0.75])
     with pytest.raises(SketchError):
-        ask(sketch, **options)
+        ask(sketch, None, **options)
     if ask in (cb.ece, cb.smooth_ece, cb.logit_smoothed_ece):
         with pytest.raises(SketchError):
             cb.error_bound(sketch, ask.__name__, **options)

@@ -1,6 +1,7 @@
 """The registry: every measure declared once, and a new file enough for all that names measures."""
 
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -86,7 +87,7 @@ def test_a_measure_as_a_value_is_the_function(info):
         assert info.function(sketch) == pytest.approx(info.function(Y, P), abs=bound + 1e-12)
     else:
         with pytest.raises(cb.SketchError):
-            info.function(cb.Sketch().update(Y, P))
+            info.function(cb.Sketch().update(Y, P), None)
 
 
 def test_what_is_measured_by_name():
@@ -96,6 +97,18 @@ def test_what_is_measured_by_name():
     assert [one.measure for one in cb.assess(Y, P, n_resamples=39).estimates] == [
         info.name for info in assessed()
     ]
+
+
+def test_only_the_measure_asked_for_runs():
+    files = set()
+    cb.estimate("ece", Y, P, n_resamples=39)
+    sys.setprofile(lambda frame, event, arg: files.add(Path(frame.f_code.co_filename)))
+    try:
+        cb.estimate("ece", Y, P, n_resamples=39)
+    finally:
+        sys.setprofile(None)
+    run = {file.name for file in files if file.parent.name == "measures"}
+    assert run == {"binned.py", "registry.py"}
 
 
 def test_measures_without_an_interval_say_so():

@@ -25,7 +25,7 @@ from calibrant.inference.estimate import Estimate, estimate
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
 from calibrant.measures.point_masses import PointMasses, are_few, point_masses
-from calibrant.measures.scores import ScoreDecomposition, score_decomposition
+from calibrant.measures.scores import ScoreDecomposition, decomposition_of
 from calibrant.measures.smooth import curve_bandwidth
 
 __all__ = [
@@ -320,7 +320,7 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
     method = options.get("method", "smooth")
     about = _only(options, "level", "n_resamples", "rng", "clusters", "sample_weight")
     if method == "isotonic":
-        return score_decomposition(problem)
+        return decomposition_of(problem)
     if method == "smooth":
         return estimate("smooth_ece", problem, **about, **_only(options, "bandwidth"))
     # There is no interval where outcomes choose the bins.

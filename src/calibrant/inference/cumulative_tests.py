@@ -316,7 +316,7 @@ def subpopulation_test(
         differences = cumulative_differences(alone, only_extremes=True)
         return test(differences, lambda: calibrated_outcomes(alone), n, about)
     cells = GroupCells.around(problem, member)
-    if not cells.is_telling:
+    if not cells.is_informative:
         raise CalibrantError(
             "cannot be compared with its population: near none of its scores are there both rows "
             "of others and outcomes of either kind",

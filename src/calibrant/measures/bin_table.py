@@ -1,18 +1,20 @@
-"""Tables as data."""
+"""The bin table: counts, means and gaps of the bins of a reliability diagram."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, IntArray, Result, frame
 from calibrant.data.binning import Bins, Side
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.problem import Problem
+from calibrant.data.sketch import Sketch
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 
 if TYPE_CHECKING:
@@ -47,7 +49,7 @@ class BinTable(Result):
     gap: FloatArray
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row a bin."""
+        """Return a pandas table with one row per bin."""
         names = ("n", "weight", "mean_pred", "mean_true", "gap")
         columns = {"low": self.edges[:-1], "high": self.edges[1:]}
         return frame(columns | {name: getattr(self, name) for name in names})
@@ -66,17 +68,28 @@ class BinTable(Result):
         return "\n".join(lines)
 
 
-# Counts, means and gaps, bin by bin.
+class BinTableOptions(RowOptions, total=False):
+    """Options of :func:`bin_table`."""
+
+    n_bins: BinCount
+    strategy: Strategy
+    closed: Side
 
 
+@overload
+def bin_table(y_true: Sketch | Problem, **options: Unpack[BinTableOptions]) -> BinTable: ...
+@overload
 def bin_table(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[BinTableOptions]
+) -> BinTable: ...
+def bin_table(
+    y_true: ArrayLike | Sketch | Problem,
+    y_prob: ArrayLike | None = None,
     *,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
     closed: Side = "left",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -85,17 +98,39 @@ def bin_table(
 
     Parameters
     ----------
-    y_true, y_prob, n_bins, strategy, closed
-        As in :func:`calibrant.ece`.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a table is about one binary problem.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    n_bins : int or {"sqrt", "sweep", "cv"}
+        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
+        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
+        smallest leave-one-out squared error.
+    strategy : {"uniform", "quantile"} or array_like
+        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
+        `n_bins` is ignored.
+    closed : {"left", "right"}
+        Which edge belongs to a bin; 0 and 1 always belong to the outer bins.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     BinTable
         Means and gap are nan where a bin is empty.
+
+    See Also
+    --------
+    ece : The error over these bins as one number.
+    reliability_curve : Outcomes as a function of the score, with confidence bands.
 
     Examples
     --------

@@ -28,12 +28,12 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
 from calibrant.data.binning import Binning, Bins, Convex, EqualMass, Fixed, Layout, Side, Uniform
-from calibrant.data.classes import Norm, RowOptions, reduce_classes
+from calibrant.data.classes import Norm, RowOptions, read_table, reduce_classes, reduce_table
 from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure, MeasureInfo, total
+from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure, MeasureInfo
 
 __all__ = ["ace", "ece", "mce", "soft_label_ece"]
 
@@ -50,7 +50,7 @@ _CHOSEN_BY_OUTCOMES = (binning.largest_monotone, binning.leave_one_out)
 # Cells within a bin for the noise of its sum, and from how many bins on there is one in each.
 _CELLS_PER_BIN, _FEW_BINS = 16, 512
 # More bins would take more resamples than fit into memory.
-_MOST_BINS = 1 << 14
+_MAX_BINS = 1 << 14
 
 
 class MceOptions(RowOptions, total=False):
@@ -76,14 +76,14 @@ class EceOptions(SoftLabelOptions, total=False):
 
 
 @dataclass(frozen=True)
-class Laid:
-    """Bins laid out in a number that is given, or that a rule finds."""
+class BinsByCount:
+    """Bins of a layout, in a number that is given or chosen by a rule."""
 
     layout: Layout
     count: int | CountRule
 
     def bins(self, problem: Problem) -> Bins:
-        """Lay the bins over a problem."""
+        """Return the bins for a problem."""
         count = self.count if isinstance(self.count, int) else self.count(problem, self.layout)
         return self.layout.bins(problem, count)
 
@@ -100,7 +100,7 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
         return Fixed(_checked_edges(strategy), closed)
     validation.check_choice(strategy, "strategy", ("uniform", "quantile"))
     layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
-    return Laid(layout, count)
+    return BinsByCount(layout, count)
 
 
 def _read_count(n_bins: BinCount) -> int | CountRule:
@@ -183,7 +183,7 @@ class BinnedError(Measure):
             (self.convex, "assignment='convex': give assignment='hard'"),
             (self.by_width, "weighting='width': give weighting='mass'"),
             (
-                isinstance(self.binning, Laid) and self.binning.count in _CHOSEN_BY_OUTCOMES,
+                isinstance(self.binning, BinsByCount) and self.binning.count in _CHOSEN_BY_OUTCOMES,
                 "a number of bins chosen by the outcomes: give n_bins as a number or 'sqrt'",
             ),
         )
@@ -192,22 +192,22 @@ class BinnedError(Measure):
     def image(self, problem: Problem, value: float) -> LinearImage:
         """Return the residual mean of each bin times its weight, or the root of its weight."""
         cells = BinCells.of(problem, self.binning.bins(problem))
-        if cells.n_bins > _MOST_BINS:
+        if cells.n_bins > _MAX_BINS:
             raise CalibrantError(
                 "must leave at most {maximum} bins with rows in them for an interval",
                 argument="n_bins",
                 value=cells.n_bins,
                 hint="use fewer bins",
-                maximum=_MOST_BINS,
+                maximum=_MAX_BINS,
             )
 
         def l1(r: FloatArray, w: FloatArray) -> FloatArray:
-            return cells.over_bins(r) / total(w)
+            return np.asarray(cells.over_bins(r) / w.sum(axis=-1, keepdims=True))
 
         def l2(r: FloatArray, w: FloatArray) -> FloatArray:
             # sqrt(W_k / W) r_k / W_k for each bin k, 0 where there is none.
-            mass = cells.over_bins(w)
-            return cells.over_bins(r) / np.sqrt(total(w) * np.where(mass > 0, mass, 1.0))
+            mass, whole = cells.over_bins(w), w.sum(axis=-1, keepdims=True)
+            return np.asarray(cells.over_bins(r) / np.sqrt(whole * np.where(mass > 0, mass, 1.0)))
 
         norm, of_totals = (L2Norm(), l2) if self.norm is Norm.L2 else (L1Norm(), l1)
         return LinearImage(norm, cells.cell_of, cells.n_cells, of_totals)
@@ -258,7 +258,7 @@ class BinCells:
         return self.n_bins * self.per_bin
 
     def over_bins(self, of_cells: FloatArray) -> FloatArray:
-        """Return the sums over bins of numbers of cells, the last axis."""
+        """Return the sums over the cells of each bin, along the last axis."""
         if self.per_bin == 1:
             return of_cells
         return np.asarray(of_cells.reshape(*of_cells.shape[:-1], -1, self.per_bin).sum(axis=-1))
@@ -273,15 +273,15 @@ def _rows_for_debiasing(problem: Problem, bins: Bins) -> FloatArray:
         )
     totals = problem.totals(bins, "rows", "true", "residual")
     totals = totals[:, totals[0] > 0]
-    lonely = np.flatnonzero(totals[0] == 1)
-    if len(lonely):
+    n_single = np.count_nonzero(totals[0] == 1)
+    if n_single:
         raise CalibrantError(
             "needs at least two rows in every filled bin",
             argument="debias",
             value=1,
-            found="one row in {n_lonely} of {n_filled} bins",
+            found="one row in {n_single} of {n_filled} bins",
             hint="use fewer bins",
-            n_lonely=len(lonely),
+            n_single=n_single,
             n_filled=totals.shape[1],
         )
     return totals
@@ -377,6 +377,12 @@ def ece(
     float
         The error; 0 where every bin's mean outcome equals its mean prediction.
 
+    See Also
+    --------
+    ace, mce, soft_label_ece : Special cases under names of their own.
+    smooth_ece : A calibration error without bins.
+    bin_table : The bins themselves.
+
     Notes
     -----
     Empty bins contribute 0. One pass over the rows for uniform bins and given edges, one sort for
@@ -463,6 +469,11 @@ def mce(
     float
         The largest gap of any bin (and of any class, where there are several).
 
+    See Also
+    --------
+    ece : Mean over the bins.
+    bin_table : The bins themselves.
+
     References
     ----------
     Naeini, Cooper and Hauskrecht (2015); Posocco and Bonnefoy (2021), section 3.
@@ -533,9 +544,13 @@ def ace(
     float
         The error over bins of equal mass.
 
+    See Also
+    --------
+    ece : Bins of equal width, or of other kinds.
+
     Notes
     -----
-    Tied scores always share a bin, so there can be fewer bins than asked for; the order of rows
+    Tied scores are always in one bin, so there can be fewer bins than asked for; the order of rows
     never matters.
 
     References
@@ -548,9 +563,6 @@ def ace(
     >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
     0.1875
     """
-    shape = as_array(y_prob, "y_prob").shape
-    if multiclass is None and len(shape) == 2 and shape[1] > 2:
-        multiclass = "classwise"
     error = read_binned_error(
         strategy="quantile",
         n_bins=n_bins,
@@ -559,7 +571,8 @@ def ace(
         weighting=weighting,
         debias=debias,
     )
-    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    reduction = reduce_table(table, "classwise" if multiclass is None else multiclass, labels)
     return reduction.measure(error, error.norm)
 
 
@@ -587,7 +600,7 @@ def soft_label_ece(
     """Return the soft mean expected calibration error (SMECE); 0 is perfect.
 
     SMECE = sum_k (W_k / W) abs(mean prediction - mean soft label): :func:`ece` under the name by
-    which people with probabilistic labels look for it, with 10 bins unless told otherwise.
+    which people with probabilistic labels look for it, with 10 bins by default.
 
     Parameters
     ----------
@@ -626,6 +639,11 @@ def soft_label_ece(
     -------
     float
         The error; exactly 0 when every label equals its prediction.
+
+    See Also
+    --------
+    ece : The same error with 15 bins by default.
+    smooth_ece : smECE, the smooth calibration error, which is no special case of this.
 
     Notes
     -----

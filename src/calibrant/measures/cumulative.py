@@ -8,8 +8,8 @@ ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interva
 sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
 =========  =======================  ====================================================
 
-Tied scores make one increment, so the order of rows does not matter: to the last bit, unless there
-are so many that only those near the extremes are sorted.
+Tied scores make one increment, so the order of rows does not matter. There are no bins and no
+bandwidth. One sort, O(n log n).
 """
 
 from __future__ import annotations
@@ -18,37 +18,47 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any
+from typing import Any, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
-from calibrant.data.classes import one_problem, reduce_classes
+from calibrant.data.classes import RowOptions, one_problem, reduce_classes
 from calibrant.data.problem import Pooled, Problem
 from calibrant.data.rows import Sample, joined, rearranged
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm, total
+from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm
 
-__all__ = ["CumulativeError", "cumulative_curve", "ecce_mad", "ecce_r"]
+__all__ = ["cumulative_curve", "ecce_mad", "ecce_r"]
 
 # From so many rows on, sorting those near the extremes alone is four times as fast as sorting all
 # (measured at 10^7); the cells in which the others are pooled.
 _MANY, _CELLS = 1 << 17, 1 << 16
 # What rounding may add to the sums of a sketch.
 _ROUNDING = 1e-9
+# Cells for the noise of cumulative sums, which exceed those at cell ends by 0.03 sigma on average.
+_MAX_NOISE_CELLS = 512
+
+
+class CumulativeOptions(RowOptions, total=False):
+    """Options of :func:`ecce_mad` and :func:`ecce_r`."""
+
+    normalize: bool
 
 
 class Statistic(Enum):
-    """The maximum excursion, from the highest and lowest values (which include the start, 0)."""
+    """The maximum excursion of cumulative sums: in absolute value, or from lowest to highest."""
 
     MAX = "max"
     RANGE = "range"
 
     def of(self, high: FloatArray, low: FloatArray) -> FloatArray:
-        """Return the statistic of each pair of extremes."""
+        """Return the statistic of the highest and lowest values, which include the start at 0."""
         # Adding 0.0 turns -0.0 into 0.0.
         return (np.maximum(high, -low) if self is Statistic.MAX else high - low) + 0.0
 
@@ -97,12 +107,61 @@ class CumulativeDifferences:
         return float(statistic.of(high, low) / self.total)
 
 
+@dataclass(frozen=True, eq=False, repr=False)
+class CumulativeCurve(Result):
+    """Cumulative deviation of outcomes over increasing scores; flat under perfect calibration.
+
+    The slope between two points is the mean deviation over the scores between them.
+
+    Attributes
+    ----------
+    fraction
+        Cumulative fraction of the weight, from 0 to 1.
+    score
+        The score reached; the first, at fraction 0, is the lowest.
+    deviation
+        The sum of w (y - p) so far, over the total weight, from 0.
+    sigma
+        Standard deviation of the last deviation under perfect calibration; nan for soft labels.
+    """
+
+    fraction: FloatArray
+    score: FloatArray
+    deviation: FloatArray
+    sigma: float
+
+    def thinned(self, n_points: int = 2048) -> CumulativeCurve:
+        """Return the curve with about `n_points` points at most, its extremes among them.
+
+        Of each run of points the first, the lowest and the highest are kept, and the last point of
+        all, so that a drawing looks the same and has the same range.
+        """
+        n = len(self.deviation)
+        if n <= n_points:
+            return self
+        run = -(-3 * n // n_points)
+        filled = np.pad(self.deviation, (0, -n % run), mode="edge").reshape(-1, run)
+        first = np.arange(len(filled)) * run
+        lowest, highest = first + filled.argmin(axis=1), first + filled.argmax(axis=1)
+        kept = np.unique(np.minimum(np.concatenate((first, lowest, highest, [n - 1])), n - 1))
+        return CumulativeCurve(
+            self.fraction[kept], self.score[kept], self.deviation[kept], self.sigma
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"CumulativeCurve({len(self.score) - 1} scores, deviation from "
+            f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}, "
+            f"sigma = {self.sigma:.4g})"
+        )
+
+
 def cumulative_differences(
     problem: Problem, *, only_extremes: bool = False
 ) -> CumulativeDifferences:
     """Return the cumulative sums of w (y - p).
 
-    Where only their extremes and sigma matter, those of many rows have fewer increments.
+    `only_extremes` gives fewer increments for many rows: extremes and sigma are the same.
     """
     is_plain = problem.is_exact and not problem.is_weighted and not problem.is_soft
     if only_extremes and is_plain and problem.n >= _MANY:
@@ -114,11 +173,21 @@ def cumulative_differences(
     return CumulativeDifferences(pooled.score, pooled.weight, pooled.residual, sigma)
 
 
+def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
+    """Return cumulative differences as a curve."""
+    return CumulativeCurve(
+        fraction=differences.fraction,
+        score=np.concatenate((differences.score[:1], differences.score)),
+        deviation=differences.deviation,
+        sigma=differences.sigma,
+    )
+
+
 def excursion_error(problem: Problem) -> float:
     """Bound how much larger the excursion over the rows of a sketch may be than over its cells.
 
-    Within a cell cumulative sums rise by sum w y (1 - p) in all and fall by sum w (1 - y) p: beyond
-    the values at its two ends they go by the smaller of these.
+    Within a cell cumulative sums rise by sum w y (1 - p) and fall by sum w (1 - y) p in total: they
+    exceed the values at its ends by at most the smaller of these.
     """
     if problem.is_exact:
         return 0.0
@@ -130,8 +199,8 @@ def excursion_error(problem: Problem) -> float:
 def _pooled_between_extremes(rows: Sample) -> Pooled:
     """Return 0/1 outcomes of weight 1 pooled by score near the extremes, by cell elsewhere.
 
-    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Within a cell in
-    which these rise by a in all and fall by b they stay below min(start + a, end + b) and above
+    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Where these rise
+    by a and fall by b in total within a cell, they stay below min(start + a, end + b) and above
     max(start - b, end - a). Only cells where that is beyond all ends of cells may hold an extreme:
     a few, whose rows are sorted.
     """
@@ -182,67 +251,6 @@ def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
     return differences.sigma
 
 
-# Curves as data: outcomes to expect at each score, and cumulative differences.
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class CumulativeCurve(Result):
-    """Cumulative deviation of outcomes over increasing scores; level where all is well.
-
-    The slope between two points is the mean deviation over the scores between them.
-
-    Attributes
-    ----------
-    fraction
-        Share of the weight passed, from 0 to 1.
-    score
-        The score reached; the first, at fraction 0, is the lowest.
-    deviation
-        The sum of w (y - p) so far, over the total weight, from 0.
-    sigma
-        Standard deviation of the last deviation where all is well; nan for soft labels.
-    """
-
-    fraction: FloatArray
-    score: FloatArray
-    deviation: FloatArray
-    sigma: float
-
-    def thinned(self, n_points: int = 2048) -> CumulativeCurve:
-        """Return the curve with about so many points at most, its turns among them.
-
-        Of each run of points the first, the lowest and the highest stay, and the last of all, so
-        that what is drawn looks the same and its range is the same number.
-        """
-        n = len(self.deviation)
-        if n <= n_points:
-            return self
-        run = -(-3 * n // n_points)
-        filled = np.pad(self.deviation, (0, -n % run), mode="edge").reshape(-1, run)
-        first = np.arange(len(filled)) * run
-        turns = (first, first + filled.argmin(axis=1), first + filled.argmax(axis=1), [n - 1])
-        kept = np.unique(np.minimum(np.concatenate(turns), n - 1))
-        return CumulativeCurve(
-            self.fraction[kept], self.score[kept], self.deviation[kept], self.sigma
-        )
-
-    def __repr__(self) -> str:
-        return (
-            f"CumulativeCurve({len(self.score) - 1} scores, deviation from "
-            f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}, "
-            f"sigma = {self.sigma:.4g})"
-        )
-
-
-# Cumulative calibration errors: the maximum excursion of cumulative differences from 0.
-#
-# No bins and no bandwidth: rows are taken in order of score and their residuals summed. See
-# :mod:`calibrant.measures.cumulative` for the definitions.
-
-# Cells for the noise of cumulative sums, which exceed those at cell ends by 0.03 sigma on average.
-_MOST_CELLS = 512
-
-
 @dataclass(frozen=True)
 class CumulativeError(Measure):
     """The maximum excursion of cumulative differences, as it is or in units of its noise."""
@@ -260,7 +268,7 @@ class CumulativeError(Measure):
 
     def error_bound(self, problem: Problem) -> float:
         """Bound the distance from the error of the rows themselves."""
-        # Cumulative sums may go farther on one side, or for the range on both.
+        # Within a cell either extreme may be exceeded, and the range has both.
         error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
             return error
@@ -269,11 +277,11 @@ class CumulativeError(Measure):
         sigma = known_sigma(differences, "normalize=True")
         # p (1 - p) changes by less than p does, and scores are known to a cell's width.
         squares = float(problem.pooled.weight_squared.sum())
-        lost = squares * problem.cell_width / differences.total**2
-        least = np.sqrt(max(sigma**2 - lost, 0.0))
-        if least == 0:
+        variance_error = squares * problem.cell_width / differences.total**2
+        min_sigma = np.sqrt(max(sigma**2 - variance_error, 0.0))
+        if min_sigma == 0:
             return float("inf")
-        return float((excursion + error) / least - excursion / sigma)
+        return float((excursion + error) / min_sigma - excursion / sigma)
 
     @property
     def no_interval(self) -> str:
@@ -283,12 +291,12 @@ class CumulativeError(Measure):
     def image(self, problem: Problem, value: float) -> LinearImage:
         """Return the cumulative sums over cells of about equal numbers of rows."""
         p = problem.scores
-        n_cells = min(_MOST_CELLS, len(p))
+        n_cells = min(_MAX_NOISE_CELLS, len(p))
         starts = np.unique(p[np.arange(n_cells) * len(p) // n_cells])
         norm = MaxNorm() if self.statistic is Statistic.MAX else RangeNorm()
 
         def of_totals(r: FloatArray, w: FloatArray) -> FloatArray:
-            return np.asarray(np.cumsum(r, axis=-1) / total(w))
+            return np.asarray(np.cumsum(r, axis=-1) / w.sum(axis=-1, keepdims=True))
 
         return LinearImage(norm, Bins.starting_at(starts).index, len(starts), of_totals)
 
@@ -298,12 +306,18 @@ def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> C
     return CumulativeError(statistic, validation.as_flag(normalize, "normalize"))
 
 
+@overload
+def ecce_mad(y_true: Sketch, **options: Unpack[CumulativeOptions]) -> float: ...
+@overload
 def ecce_mad(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeOptions]
+) -> float: ...
+def ecce_mad(
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     normalize: bool = False,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -315,25 +329,41 @@ def ecce_mad(
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`; soft labels are taken as they are.
-    normalize
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    normalize : bool
         Divide by sigma_n = sqrt(sum w_i^2 p_i (1 - p_i)) / W, the standard deviation of the last
         C_k under perfect calibration. Then about 1.25 is expected of calibrated predictions
         whatever their number. Soft labels have no sigma_n and raise.
-    sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The error, between 0 and 1; in units of sigma_n with `normalize`.
 
+    See Also
+    --------
+    ecce_r : The range of C instead of its maximum absolute value.
+    cumulative_curve : C itself.
+    cumulative_test : A test of calibration by this error.
+
     Notes
     -----
     Equal scores make one increment, so the order of rows never matters. The error tends to 0 like
-    1 / sqrt(n) for calibrated predictions: there is no floor that noise in bins would set. One
-    sort, O(n log n). Rows with p = y = 0 or 1 add nothing.
+    1 / sqrt(n) for calibrated predictions, without the bias of binned errors. One sort, O(n log n).
+    Rows with p = y = 0 or 1 add nothing.
 
     References
     ----------
@@ -347,41 +377,66 @@ def ecce_mad(
     0.5393
     """
     error = read_cumulative_error(Statistic.MAX, normalize=normalize)
-    return reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label).measure(
-        error
-    )
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return reduction.measure(error)
 
 
+@overload
+def ecce_r(y_true: Sketch, **options: Unpack[CumulativeOptions]) -> float: ...
+@overload
+def ecce_r(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeOptions]) -> float: ...
 def ecce_r(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     normalize: bool = False,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> float:
     """Return the largest total deviation over any interval of scores; 0 is perfect.
 
-    ECCE-R = max_k C_k - min_k C_k with C_k as in :func:`ecce_mad` and C_0 = 0. It equals the
-    maximum over intervals I of scores of abs(sum over p_i in I of w_i (y_i - p_i)) / W.
+    ECCE-R = max_k C_k - min_k C_k, C_k = (1/W) sum of w_i (y_i - p_i) over rows with p_i <= s_k,
+    for the distinct scores s_1 < s_2 < ... and C_0 = 0. It equals the maximum over intervals I of
+    scores of abs(sum over p_i in I of w_i (y_i - p_i)) / W.
 
     Parameters
     ----------
-    y_true, y_prob, normalize
-        As in :func:`ecce_mad`; normalised, about 1.60 is expected of calibrated predictions.
-    sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    normalize : bool
+        Divide by sigma_n = sqrt(sum w_i^2 p_i (1 - p_i)) / W, the standard deviation of the last
+        C_k under perfect calibration. Then about 1.60 is expected of calibrated predictions
+        whatever their number. Soft labels have no sigma_n and raise.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The error, between ECCE-MAD and twice that; in units of sigma_n with `normalize`.
 
+    See Also
+    --------
+    ecce_mad : The maximum absolute value of C instead of its range.
+    cumulative_curve : C itself.
+    cumulative_test : A test of calibration by this error.
+
     Notes
     -----
-    As for :func:`ecce_mad`. Predicting 1 - p of the opposite outcome gives the same error.
+    Equal scores make one increment, so the order of rows never matters. Predicting 1 - p of the
+    opposite outcome gives the same error. One sort, O(n log n).
 
     References
     ----------
@@ -393,9 +448,78 @@ def ecce_r(
     0.21875
     """
     error = read_cumulative_error(Statistic.RANGE, normalize=normalize)
-    return reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label).measure(
-        error
-    )
+    reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return reduction.measure(error)
+
+
+@overload
+def cumulative_curve(
+    y_true: Sketch | Problem, **options: Unpack[RowOptions]
+) -> CumulativeCurve: ...
+@overload
+def cumulative_curve(
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]
+) -> CumulativeCurve: ...
+def cumulative_curve(
+    y_true: ArrayLike | Sketch | Problem,
+    y_prob: ArrayLike | None = None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> CumulativeCurve:
+    """Return the cumulative deviation of outcomes from predictions; a flat curve is perfect.
+
+    C_k = (1/W) sum of w_i (y_i - p_i) over rows with p_i <= s_k, against the fraction of the weight
+    in those rows. Between two points of the curve, the slope is the mean of y - p over the scores
+    between them: positive where predictions are too low.
+
+    Parameters
+    ----------
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+
+    Returns
+    -------
+    CumulativeCurve
+        One point per distinct score, after the start at 0.
+
+    See Also
+    --------
+    subpopulation_curve : The same for a group within a population.
+    plot.cumulative : A picture of it.
+
+    Notes
+    -----
+    The curve of calibrated predictions is like Brownian motion with standard deviation sigma at its
+    end. Its maximum absolute value is :func:`calibrant.ecce_mad`, its range
+    :func:`calibrant.ecce_r`. One sort, O(n log n).
+
+    References
+    ----------
+    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 5.
+
+    Examples
+    --------
+    >>> curve = cumulative_curve([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75])
+    >>> curve.fraction.tolist(), curve.deviation.tolist()
+    ([0.0, 0.25, 0.5, 1.0], [0.0, -0.125, -0.03125, 0.09375])
+    """
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return as_curve(cumulative_differences(problem))
 
 
 MEASURES = (
@@ -422,62 +546,3 @@ MEASURES = (
         order=4,
     ),
 )
-
-# Cumulative curves: where along the scores outcomes depart from what is expected of them.
-
-
-def cumulative_curve(
-    y_true: Any,
-    y_prob: Any = None,
-    *,
-    sample_weight: Any = None,
-    multiclass: Any = None,
-    labels: Sequence[Any] | None = None,
-    pos_label: Any = None,
-) -> CumulativeCurve:
-    """Return the cumulative deviation of outcomes from predictions; level is perfect.
-
-    C_k = (1/W) sum of w_i (y_i - p_i) over rows with p_i <= s_k, against the share of the weight
-    of those rows. Between two points of the curve, the slope is the mean of y - p over the scores
-    between them: positive where predictions are too low.
-
-    Parameters
-    ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a curve is about one binary problem.
-
-    Returns
-    -------
-    CumulativeCurve
-        One point a distinct score, after the start at 0.
-
-    Notes
-    -----
-    The curve of calibrated predictions is like Brownian motion of standard deviation sigma at its
-    end. Its largest value in size is :func:`calibrant.ecce_mad`, its range
-    :func:`calibrant.ecce_r`. One sort, O(n log n).
-
-    References
-    ----------
-    Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 5.
-
-    Examples
-    --------
-    >>> curve = cumulative_curve([0, 1, 1, 1], [0.5, 0.625, 0.75, 0.75])
-    >>> curve.fraction.tolist(), curve.deviation.tolist()
-    ([0.0, 0.25, 0.5, 1.0], [0.0, -0.125, -0.03125, 0.09375])
-    """
-    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return as_curve(cumulative_differences(problem))
-
-
-def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
-    """Return cumulative differences as a curve."""
-    return CumulativeCurve(
-        fraction=differences.fraction,
-        score=np.concatenate((differences.score[:1], differences.score)),
-        deviation=differences.deviation,
-        sigma=differences.sigma,
-    )

@@ -1,20 +1,45 @@
-"""How far scores are spread: their standard deviation and interquartile range."""
+"""Density-based calibration error: kernels instead of bins.
+
+With one kernel K_h for both, reflected at the ends of the domain:
+
+    f(t) = (1/W) sum_i w_i K_h(t, p_i),    g(t) = (1/W) sum_i w_i y_i K_h(t, p_i)
+
+so that P(y = 1 | t) = g / f by Bayes' rule, and the error is the integral of abs(g - t f).
+
+The canonical error is that of the whole vector of class probabilities: ECE^mul =
+E abs(P(y | s) - s_y) for the predicted vector s and the class y, with P(. | s) estimated at every
+row by leave-one-out regression on the other rows:
+
+    P(c | s_i) = sum_{j != i} w_j k_ij y_jc / sum_{j != i} w_j k_ij,
+    k_ij = exp(-KL(s_j, s_i) / b),   KL(s, t) = sum_c s_c log(s_c / t_c).
+
+k_ij is the Dirichlet kernel of row j, the density with parameters s_j / b + 1, at s_i, divided by
+its maximum, which is at s_j. (The densities themselves, as in Popordanoska et al., give much more
+weight to rows near a vertex of the simplex; on simulated networks that estimates less well.) A
+probability of 0 enters log t_c as the smallest positive number, about 5e-324: a softmax gives 0 by
+underflow. Rows are neither clipped nor normalised. O(n^2 C) time; memory stays under 100 MB for
+20 000 rows of 10 classes, which take some twenty seconds on two cores. The estimate is biased
+upwards by sampling noise, more so with more classes, and smooths over miscalibration that changes
+quickly.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import ClassTable, read_classes, reduce_classes
+from calibrant.data.classes import ClassTable, RowOptions, read_classes, reduce_classes
 from calibrant.data.problem import Problem
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
@@ -34,81 +59,31 @@ from calibrant.numerics.smoothing import (
 
 __all__ = ["density_ece"]
 
-_QUARTERS = np.array([0.25, 0.75])
-# From so many rows on they are not sorted: those of a few cells are enough.
-_MANY = 1 << 15
-_CELLS = 1 << 10
-
-
-def spreads(problem: Problem) -> tuple[float, float]:
-    """Return the standard deviation of the scores and their interquartile range, both weighted.
-
-    Quantiles are linear between the middles of rows (Hazen's).
-    """
-    if problem.is_exact and not problem.is_weighted and problem.n >= _MANY:
-        low, high = _quartiles_of_many(problem)
-        return _deviation_of_many(problem), high - low
-    pooled = problem.pooled
-    mean = np.average(pooled.score, weights=pooled.weight)
-    deviation = float(np.sqrt(np.average((pooled.score - mean) ** 2, weights=pooled.weight)))
-    low, high = _weighted_quantiles(problem, _QUARTERS).tolist()
-    return deviation, high - low
-
-
-def _weighted_quantiles(problem: Problem, q: FloatArray) -> FloatArray:
-    """Return the scores at which the weight reaches shares q, linear between rows' middles."""
-    pooled = problem.pooled
-    end = np.cumsum(pooled.weight)
-    half_row = pooled.weight / pooled.rows / 2
-    # From the middle of its first row to the middle of its last, the score stays.
-    middles = np.stack((end - pooled.weight + half_row, end - half_row), axis=1)
-    return np.interp(q * problem.weight, middles.reshape(-1), np.repeat(pooled.score, 2))
-
-
-def _deviation_of_many(problem: Problem) -> float:
-    mean = sum(float(p.sum()) for p, _, _ in problem.rows.blocks()) / problem.n
-    squares = (np.square(p - mean) for p, _, _ in problem.rows.blocks())
-    return math.sqrt(sum(float(square.sum()) for square in squares) / problem.n)
-
-
-def _quartiles_of_many(problem: Problem) -> tuple[float, float]:
-    """Return the quartiles: rows are counted in cells, and those of cells that hold one sorted."""
-    place = _QUARTERS * problem.n - 0.5
-    rank = np.floor(place).astype(np.intp)
-    ends = np.cumsum(problem.totals(UniformBins.of(_CELLS), "rows")[0])
-    # A quartile lies between the rows of two ranks, of which the second may be in another cell.
-    cells = np.searchsorted(ends, np.stack((rank, rank + 1), axis=1), side="right")
-    found = []
-    for (first, last), lower, at in zip(cells.tolist(), rank.tolist(), place, strict=True):
-        before = int(ends[first - 1]) if first else 0
-        below, above = _between(problem, first, last)[lower - before : lower - before + 2]
-        found.append(float(below + (at - lower) * (above - below)))
-    return found[0], found[1]
-
-
-def _between(problem: Problem, first: int, last: int) -> FloatArray:
-    """Return the scores in these cells, in order; 1 is in the last cell."""
-    low, high = first / _CELLS, (last + 1) / _CELLS if last + 1 < _CELLS else math.inf
-    blocks = (p for p, _, _ in problem.rows.blocks())
-    return np.sort(np.concatenate([p[(p >= low) & (p < high)] for p in blocks]))
-
-
-# Kernel estimates of the density of scores and of the outcome given the score.
-#
-# With one kernel K_h for both, mirrored at the ends of the domain:
-#
-#     f(t) = (1/W) sum_i w_i K_h(t, p_i),    g(t) = (1/W) sum_i w_i y_i K_h(t, p_i)
-#
-# so that P(y = 1 | t) = g / f by Bayes' rule. The error is the integral of abs(g - t f).
-
 Bandwidth = float | Literal["silverman"]
 
-# A bandwidth for scores that do not vary at all.
+# Silverman's bandwidth for scores that do not vary at all.
 _FALLBACK = 0.01
-# Enough to draw the estimates, however wide the kernel.
-_LEAST_POINTS = 512
-# Of the height that one row of mean weight would have: below it nothing is known of the outcome.
-_NIL = 1e-3
+_QUARTILES = np.array([0.25, 0.75])
+# From this many rows on they are not sorted: the rows of the cells that hold a quartile are enough.
+_MANY, _CELLS = 1 << 15, 1 << 10
+# Enough points to draw the estimates, however wide the kernel.
+_MIN_POINTS = 512
+# Below this fraction of the height of one row of mean weight, the outcome is unknown.
+_NEGLIGIBLE = 1e-3
+# Bandwidths of the canonical error that are tried where none is given: each is half of the one
+# before, so that its kernels are the squares of the others.
+_WIDEST, _N_BANDWIDTHS = 1.0, 11
+# Kernel values held in memory at a time.
+_CHUNK = 1 << 22
+_SMALLEST = np.nextafter(0.0, 1.0)
+
+
+class DensityOptions(RowOptions, total=False):
+    """Options of :func:`density_ece`."""
+
+    bandwidth: Bandwidth
+    kernel: Literal["gaussian", "triweight"]
+    bounds: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,7 +97,7 @@ class Densities:
     weight, true
         f and g of the module's docstring.
     nil
-        Where there are too few scores to speak of: less than a thousandth of one row.
+        Where there are hardly any scores: less than a thousandth of one row.
     bandwidth
         The scale of the kernel.
     axis
@@ -155,13 +130,21 @@ class DensityError(Measure):
     bounds: tuple[float, float] | None = None
 
     def densities(self, problem: Problem) -> Densities:
-        """Return the estimates themselves."""
-        low, high = self.bounds or (_lowest(problem), 1.0)
+        """Return the kernel estimates themselves."""
+        domain, kernel = Span(*(self.bounds or (_lowest(problem), 1.0))), self.kernel
         if isinstance(self.bandwidth, str):
-            width = max(silverman(problem), _finest(problem, self.kernel, high - low))
+            width = max(silverman(problem), _finest(problem, kernel, domain.length))
         else:
             width = self.bandwidth
-        return densities(problem, width, self.kernel, low, high)
+        interval = _interval(problem, width, kernel, domain)
+        axis, a = interval.axis, interval.coefficients
+        scale = width / axis.length
+        n_points = max(smoothing.grid_points(scale, a.shape[-1] - 1), _MIN_POINTS)
+        b = smoothing.filtered(a, scale, kernel.multiplier) / (problem.weight * axis.length)
+        weight, true = smoothing.series_values(b, n_points)
+        t = axis.positions(np.arange(n_points + 1) / n_points)
+        nil = weight < _NEGLIGIBLE * kernel.peak / (width * problem.n)
+        return Densities(t, weight, true, nil, width, axis, (domain.low, domain.high))
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
@@ -172,63 +155,35 @@ class DensityError(Measure):
         if problem.is_exact:
             return 0.0
         width = self.densities(problem).bandwidth
-        shape = self.kernel.third / GAUSSIAN.third
-        lacking = problem.spectrum_error(width, "weight") + problem.spectrum_error(width, "true")
-        bound = float(shape * lacking)
+        error = problem.spectrum_error(width, "weight") + problem.spectrum_error(width, "true")
+        bound = float(self.kernel.third / GAUSSIAN.third * error)
         if not isinstance(self.bandwidth, str):
             return bound
-        # Quartiles and deviation are each known to within a cell, which moves the bandwidth. Where
-        # quartiles share a cell, nothing is known of their distance; where the rule asks for less
-        # than cells resolve, the bandwidth is not the rows' own.
-        moved = 0.9 * 2 * problem.cell_width * problem.n ** (-1 / 5)
-        is_finer = silverman(problem) - moved <= _finest(problem, self.kernel, 1.0)
-        # Within a cell, too, nothing is known of which weight comes first.
-        if is_finer or problem.is_weighted or _spreads(problem)[1] <= 2 * problem.cell_width:
+        # Quartiles and standard deviation are each known to within a cell, and so is the bandwidth.
+        # There is no bound where the quartiles may be in one cell, where the rule gives less than
+        # cells resolve, or where rows have weights, whose order within a cell is unknown.
+        shift = 0.9 * 2 * problem.cell_width * problem.n ** (-1 / 5)
+        is_finer = silverman(problem) - shift <= _finest(problem, self.kernel, 1.0)
+        is_narrow = spreads(problem)[1] / 1.34 <= 2 * problem.cell_width
+        if is_finer or is_narrow or problem.is_weighted:
             return 1.0
         # A kernel whose bandwidth h grows by d changes by at most `widening` d / h in L1.
-        return bound + 2 * self.kernel.widening * float(moved / (width - moved))
-
-
-def read_density_error(
-    *,
-    bandwidth: Bandwidth = "silverman",
-    kernel: Literal["gaussian", "triweight"] = "gaussian",
-    bounds: tuple[float, float] | None = None,
-) -> DensityError:
-    """Turn the words of a call into an error."""
-    validation.check_choice(kernel, "kernel", KERNELS)
-    pair = None if bounds is None else _checked_bounds(bounds)
-    return DensityError(read_bandwidth(bandwidth), KERNELS[kernel], pair)
-
-
-def densities(
-    problem: Problem, bandwidth: float, kernel: Kernel, low: float, high: float
-) -> Densities:
-    """Smooth a problem's scores and outcomes on [low, high]."""
-    interval = _interval(problem, bandwidth, kernel, Span(low, high))
-    axis, a = interval.axis, interval.coefficients
-    scale = bandwidth / axis.length
-    n_points = max(smoothing.grid_points(scale, a.shape[-1] - 1), _LEAST_POINTS)
-    b = smoothing.filtered(a, scale, kernel.multiplier) / (problem.weight * axis.length)
-    weight, true = smoothing.series_values(b, n_points)
-    t = axis.positions(np.arange(n_points + 1) / n_points)
-    nil = weight < _NIL * kernel.peak / (bandwidth * problem.n)
-    return Densities(t, weight, true, nil, bandwidth, axis, (low, high))
+        return bound + 2 * self.kernel.widening * float(shift / (width - shift))
 
 
 def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) -> LineSpectrum:
-    """Return the weights and outcomes of rows, ready to be smoothed by a kernel."""
+    """Return the spectrum of weights and outcomes, fine enough to be smoothed by a kernel."""
     fine = bandwidth / kernel.roughness
     if not problem.is_exact:
         _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
         return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
     if domain.length > min(FEW_SCALES * bandwidth, MAX_SCALES * fine):
-        u, walls = problem.rows.pooled.score, (domain.low, domain.high)
-        _check_inside(u, *walls)
-        least = finest_packed(u, fine, kernel.radius * kernel.roughness, walls)
-        _check_resolved(bandwidth, least * kernel.roughness)
-        values = [problem.rows.pooled.weight, problem.rows.pooled.true]
-        return packed_spectrum(u, values, fine, kernel.radius * bandwidth, walls)
+        pooled, bounds = problem.rows.pooled, (domain.low, domain.high)
+        _check_inside(pooled.score, *bounds)
+        finest = finest_packed(pooled.score, fine, kernel.radius * kernel.roughness, bounds)
+        _check_resolved(bandwidth, finest * kernel.roughness)
+        values, reach = [pooled.weight, pooled.true], kernel.radius * bandwidth
+        return packed_spectrum(pooled.score, values, fine, reach, bounds)
     if domain == Span(0.0, 1.0):
         return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
     p, y, w = problem.rows.columns()
@@ -237,15 +192,15 @@ def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) 
     return LineSpectrum(domain, smoothing.spectrum(place, [w, w * y], fine / domain.length))
 
 
-def _check_resolved(bandwidth: float, least: float) -> None:
-    if bandwidth < least:
+def _check_resolved(bandwidth: float, finest: float) -> None:
+    if bandwidth < finest:
         raise CalibrantError(
-            "must be at least {minimum:.2g}", argument="bandwidth", value=bandwidth, minimum=least
+            "must be at least {minimum:.2g}", argument="bandwidth", value=bandwidth, minimum=finest
         )
 
 
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
-    """Return the least bandwidth that can be resolved, wherever scores are."""
+    """Return the smallest bandwidth that can be resolved, wherever scores are."""
     if problem.is_exact:
         return kernel.roughness * length / MAX_SCALES
     # A sketch has as many modes as cells, and a Gaussian of unit scale needs 2.8 of them.
@@ -253,10 +208,82 @@ def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
 
 
 def _lowest(problem: Problem) -> float:
-    """Return the lower end of the domain; rounding can put the top of C classes below 1/C."""
+    """Return the lower end of the domain; rounding can put a confidence below 1/C."""
     if not problem.is_exact or problem.rows.lowest == 0:
         return 0.0
     return min(problem.rows.lowest, float(problem.scores[0]))
+
+
+def silverman(problem: Problem) -> float:
+    """Return 0.9 min(standard deviation, interquartile range / 1.34) n^(-1/5).
+
+    n counts rows; both spreads are weighted. Where the interquartile range is 0 the standard
+    deviation is used alone; where scores do not vary at all the bandwidth is 0.01.
+    """
+    sd, iqr = spreads(problem)
+    if problem.n > 1:
+        sd *= math.sqrt(problem.n / (problem.n - 1))
+    size = min(sd, iqr / 1.34) if iqr > 0 else sd
+    return _FALLBACK if size <= 1e-12 else 0.9 * size * problem.n ** (-1 / 5)
+
+
+def spreads(problem: Problem) -> tuple[float, float]:
+    """Return the standard deviation of the scores and their interquartile range, both weighted.
+
+    Quantiles are Hazen's: linear between the middles of rows.
+    """
+    if problem.is_exact and not problem.is_weighted and problem.n >= _MANY:
+        low, high = _quartiles_of_many(problem)
+        return _deviation_of_many(problem), high - low
+    pooled = problem.pooled
+    mean = np.average(pooled.score, weights=pooled.weight)
+    deviation = float(np.sqrt(np.average((pooled.score - mean) ** 2, weights=pooled.weight)))
+    end = np.cumsum(pooled.weight)
+    half_row = pooled.weight / pooled.rows / 2
+    # Between the middles of its first and last rows, a score is constant.
+    middles = np.stack((end - pooled.weight + half_row, end - half_row), axis=1).reshape(-1)
+    low, high = np.interp(_QUARTILES * problem.weight, middles, np.repeat(pooled.score, 2)).tolist()
+    return deviation, high - low
+
+
+def _deviation_of_many(problem: Problem) -> float:
+    mean = sum(float(p.sum()) for p, _, _ in problem.rows.blocks()) / problem.n
+    squares = (np.square(p - mean) for p, _, _ in problem.rows.blocks())
+    return math.sqrt(sum(float(square.sum()) for square in squares) / problem.n)
+
+
+def _quartiles_of_many(problem: Problem) -> tuple[float, float]:
+    """Return the quartiles by counting rows in cells and sorting those of the cells needed."""
+    place = _QUARTILES * problem.n - 0.5
+    rank = np.floor(place).astype(np.intp)
+    ends = np.cumsum(problem.totals(UniformBins.of(_CELLS), "rows")[0])
+    # A quartile lies between the rows of two ranks, of which the second may be in another cell.
+    cells = np.searchsorted(ends, np.stack((rank, rank + 1), axis=1), side="right")
+    found = []
+    for (first, last), lower, at in zip(cells.tolist(), rank.tolist(), place, strict=True):
+        before = int(ends[first - 1]) if first else 0
+        below, above = _between(problem, first, last)[lower - before : lower - before + 2]
+        found.append(float(below + (at - lower) * (above - below)))
+    return found[0], found[1]
+
+
+def _between(problem: Problem, first: int, last: int) -> FloatArray:
+    """Return the sorted scores of cells `first` to `last`; a score of 1 is in the last cell."""
+    low, high = first / _CELLS, (last + 1) / _CELLS if last + 1 < _CELLS else math.inf
+    blocks = (p for p, _, _ in problem.rows.blocks())
+    return np.sort(np.concatenate([p[(p >= low) & (p < high)] for p in blocks]))
+
+
+def read_density_error(
+    *,
+    bandwidth: Bandwidth = "silverman",
+    kernel: Literal["gaussian", "triweight"] = "gaussian",
+    bounds: tuple[float, float] | None = None,
+) -> DensityError:
+    """Parse the options of a call."""
+    validation.check_choice(kernel, "kernel", KERNELS)
+    pair = None if bounds is None else _checked_bounds(bounds)
+    return DensityError(read_bandwidth(bandwidth), KERNELS[kernel], pair)
 
 
 def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
@@ -270,25 +297,6 @@ def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
     return bandwidth
 
 
-def silverman(problem: Problem) -> float:
-    """Return 0.9 min(standard deviation, interquartile range / 1.34) n^(-1/5).
-
-    n counts rows; the spread is weighted. Where the interquartile range is 0 the standard
-    deviation stands alone, and 0.01 stands for both where scores do not vary at all.
-    """
-    deviation, spread = _spreads(problem)
-    size = min(deviation, spread) if spread > 0 else deviation
-    return _FALLBACK if size <= 1e-12 else 0.9 * size * problem.n ** (-1 / 5)
-
-
-def _spreads(problem: Problem) -> tuple[float, float]:
-    """Return the standard deviation of the scores, and their interquartile range over 1.34."""
-    deviation, between_quartiles = spreads(problem)
-    if problem.n > 1:
-        deviation *= math.sqrt(problem.n / (problem.n - 1))
-    return deviation, between_quartiles / 1.34
-
-
 def _checked_bounds(bounds: Any) -> tuple[float, float]:
     low, high = validation.as_pair(bounds)
     if math.isnan(low) or math.isnan(high):
@@ -300,43 +308,14 @@ def _checked_bounds(bounds: Any) -> tuple[float, float]:
 
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
     if p.min() < low or p.max() > high:
-        wrong = float(p.min() if p.min() < low else p.max())
+        outside = float(p.min() if p.min() < low else p.max())
         raise CalibrantError(
             "must enclose every score",
             argument="bounds",
             value=(low, high),
             found="{value} and a score of {outside:g}",
-            outside=wrong,
+            outside=outside,
         )
-
-
-# Canonical calibration: the whole vector of class probabilities against the class that came.
-#
-# ECE^mul = E abs(P(y | s) - s_y) for the predicted vector s and the class y. P(. | s) is
-# estimated at every row by leave-one-out regression on the other rows:
-#
-#     P(c | s_i) = sum_{j != i} w_j k_ij y_jc / sum_{j != i} w_j k_ij,
-#     k_ij = exp(-KL(s_j, s_i) / b),   KL(s, t) = sum_c s_c log(s_c / t_c).
-#
-# k_ij is the Dirichlet kernel of row j, the density with parameters s_j / b + 1, taken at s_i and
-# divided by its greatest value, which it has at s_j: every row counts 1 where it lies, and fades as
-# the density does. (The densities themselves, as in Popordanoska et al., count rows near a vertex of
-# the simplex for much more than others; on simulated networks that estimates less well.)
-#
-# A probability of 0 enters log t_c as the smallest positive number, about 5e-324: a softmax gives 0
-# by underflow. Nothing else is changed; rows are neither clipped nor normalised.
-#
-# Limits: O(n^2 C) time; memory stays under 100 MB for 20 000 rows of 10 classes, which take some
-# twenty seconds on two cores. Sampling noise biases the estimate upwards where predictions are
-# calibrated, the more so the more classes share the rows; smoothing makes it coarse where
-# miscalibration changes quickly.
-
-# Bandwidths tried where none is given: each is half of the one before, so that its kernels are
-# the squares of the others.
-_WIDEST, _N_BANDWIDTHS = 1.0, 11
-# How many kernel values are held at a time.
-_CHUNK = 1 << 22
-_SMALLEST = np.nextafter(0.0, 1.0)
 
 
 @dataclass(frozen=True)
@@ -347,7 +326,7 @@ class CanonicalError:
     ----------
     bandwidth
         The bandwidth b of the kernels, or None for the one of 1, 1/2, ..., 1/1024 whose
-        regression has the least leave-one-out squared error (Brier score).
+        regression has the smallest leave-one-out squared error (Brier score).
 
     References
     ----------
@@ -360,10 +339,10 @@ class CanonicalError:
     bandwidth: float | None = None
 
     def __call__(self, table: ClassTable) -> float:
-        """Return the error of a table; soft labels y count sum_c y_c abs(P(c | s) - s_c)."""
+        """Return the error of a table, for soft labels y that of sum_c y_c abs(P(c | s) - s_c)."""
         if len(table.prob) < 2:
             raise CalibrantError(
-                "canonical calibration needs at least two rows, as each is judged by the others",
+                "canonical calibration needs at least two rows: each is predicted from the others",
                 value=len(table.prob),
             )
         widest = _WIDEST if self.bandwidth is None else self.bandwidth
@@ -397,10 +376,10 @@ def _losses(table: ClassTable, widest: float, count: int) -> tuple[FloatArray, F
 
 
 def _kernels(cross: FloatArray, entropy: FloatArray, start: int) -> FloatArray:
-    """Return kernels exp(cross + entropy), those of each row scaled to a largest value of 1.
+    """Return kernels exp(cross + entropy), scaled to a maximum of 1 in each row.
 
-    The scale cancels in the estimate; without it a row far from all others would have none. A
-    row's own kernel is left out: 0. Everything happens in the place of `cross`.
+    The scale cancels in the estimate; without it all kernels of a row far from the others could
+    underflow. A row's own kernel is 0. `cross` is overwritten.
     """
     cross += entropy
     own = np.arange(len(cross))
@@ -409,17 +388,20 @@ def _kernels(cross: FloatArray, entropy: FloatArray, start: int) -> FloatArray:
     return np.asarray(np.exp(cross, out=cross))
 
 
-# Density-based calibration error: kernels instead of bins.
-
-
+@overload
+def density_ece(y_true: Sketch, **options: Unpack[DensityOptions]) -> float: ...
+@overload
 def density_ece(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[DensityOptions]
+) -> float: ...
+def density_ece(
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     bandwidth: Bandwidth = "silverman",
     kernel: Literal["gaussian", "triweight"] = "gaussian",
     bounds: tuple[float, float] | None = None,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -427,30 +409,45 @@ def density_ece(
     """Return the density-based expected calibration error, ECE_d; 0 is perfect.
 
     ECE_d = integral of f(s) abs(P(y = 1 | s) - s) ds, with f and P(y = 1 | s) from two kernel
-    density estimates of one bandwidth, mirrored at the bounds.
+    density estimates of one bandwidth, reflected at the bounds.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`; soft labels are taken as they are.
-    bandwidth
-        "silverman", 0.9 min(sd, IQR / 1.34) n^(-1/5) on all scores, or a number up to 1e6.
-    kernel
-        "gaussian", or "triweight", which the authors' code uses: zero beyond one bandwidth.
-    bounds
-        The domain of the scores, where they are mirrored: (1/C, 1) for the confidence of C
-        classes and (0, 1) otherwise, unless given.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        As in :func:`calibrant.ece`, and "canonical": the full multiclass error
-        mean abs(P(y_i | s_i) - s_i[y_i]) by a Dirichlet kernel on the simplex, leave-one-out; its
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    bandwidth : float or "silverman"
+        Up to 1e6, or Silverman's rule 0.9 min(sd, IQR / 1.34) n^(-1/5) on all scores.
+    kernel : {"gaussian", "triweight"}
+        The triweight, which the authors' code uses, is zero beyond one bandwidth.
+    bounds : tuple of two floats, optional
+        Domain of the scores, at whose ends kernels are reflected. By default (1/C, 1) for the
+        confidence of C classes and (0, 1) otherwise.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+
+        Also "canonical": the error of the whole vector of class probabilities,
+        mean abs(P(y_i | s_i) - s_i[y_i]), by a Dirichlet kernel on the simplex, leave-one-out. Its
         bandwidth, unless a number, is the one that predicts left-out rows best. O(n^2 C).
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The error.
+
+    See Also
+    --------
+    smooth_ece : Residuals smoothed at a scale of their own.
+    reliability_curve : The estimate of P(y = 1 | s), with method "density".
 
     Notes
     -----
@@ -478,17 +475,11 @@ def density_ece(
                 argument="multiclass",
                 hint="leave out {kernel}, {bounds} and {pos_label}",
             )
-        return _canonical(y_true, y_prob, bandwidth, sample_weight, labels)
+        # Silverman's rule does not apply on the simplex: leave-one-out prediction chooses there.
+        canonical = CanonicalError(None if isinstance(bandwidth, str) else bandwidth)
+        return canonical(read_classes(y_true, y_prob, sample_weight, labels))
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error)
-
-
-def _canonical(
-    y_true: Any, y_prob: Any, bandwidth: Bandwidth, sample_weight: Any, labels: Any
-) -> float:
-    # Silverman's rule knows nothing of a simplex; there, leave-one-out prediction chooses.
-    error = CanonicalError(None if isinstance(bandwidth, str) else bandwidth)
-    return error(read_classes(y_true, y_prob, sample_weight, labels))
 
 
 MEASURES = (

@@ -1,15 +1,29 @@
-"""The cheapest way to cancel residuals: carry them to other scores, or drop them.
+"""How far predictions are from calibrated ones.
 
-Carrying a unit of residual a distance d costs d, dropping it costs 1. The least cost is the weak
-calibration error (linear programming duality; :meth:`Transport.witness`). Scores lie within a
-distance of 1, so it never pays to drop residuals of both signs: what is dropped is the mean
-residual m, all of one sign. With C the running sum of residuals over increasing scores, the
-residual dropped so far is then a rising sequence between 0 and m (falling if m < 0), the rest is
-carried onward, and
+The distance to calibration (dCE) is the smallest mean movement of predictions that calibrates them,
+where rows of equal prediction may move apart: the infimum of E abs(p - q) over all joint
+distributions of (p, y, q) with E[y | q] = q (Błasiok and Nakkiran 2023, Def. 5). It has no simple
+formula; these measures bound it. All are norms of one signed measure, nu_i = sum of w (y - p) / W
+at each distinct score p_i:
+
+==========================  =====================================================================
+weak calibration error      sup of sum_i v(p_i) nu_i over 1-Lipschitz v from [0, 1] to [-1, 1]
+Laplace kernel error        sqrt(sum_ij nu_i nu_j exp(-abs(p_i - p_j)))
+interval error              inf over k of (expected binned ECE, random bins of width 2^-k) + 2^-k
+==========================  =====================================================================
+
+Unlike the ECE they change little when predictions do. They take soft labels: a row of label y
+counts as y rows of label 1 and 1 - y of label 0.
+
+By duality the weak calibration error is the cost of the cheapest way to cancel residuals, where
+moving a unit over a distance d costs d and dropping it costs 1. Scores lie within a distance of 1,
+so it never pays to drop residuals of both signs: what is dropped is the mean residual m. With C the
+cumulative sum of residuals over increasing scores, the residual dropped so far is a monotone
+sequence D from 0 to m, the rest moves on, and
 
     weak calibration error = abs(m) + min over such sequences D of sum_i gap_i abs(C_i - D_i).
 
-The minimum is the nearest rising sequence to C, cut off at 0 and m.
+The minimum is the L1 isotonic regression of C, clipped to [0, m].
 """
 
 from __future__ import annotations
@@ -19,6 +33,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data.classes import one_problem, reduce_classes
@@ -34,111 +49,8 @@ __all__ = [
     "weak_calibration_witness",
 ]
 
-
-@dataclass(frozen=True, eq=False)
-class Transport:
-    """A cheapest way to cancel the residuals of one problem.
-
-    Attributes
-    ----------
-    score
-        The distinct scores, increasing.
-    residual
-        Sum of w (y - p) / W at each of them.
-    flow
-        What is carried from each score to the next; negative where it is carried back.
-    dropped
-        What is dropped: the mean residual.
-    """
-
-    score: FloatArray
-    residual: FloatArray
-    flow: FloatArray
-    dropped: float
-
-    @property
-    def work(self) -> float:
-        """What the carrying costs."""
-        return float(np.dot(np.diff(self.score), np.abs(self.flow)))
-
-    @property
-    def cost(self) -> float:
-        """What carrying and dropping cost: the weak calibration error."""
-        return abs(self.dropped) + self.work
-
-    @property
-    def movement(self) -> float:
-        """How far predictions move, at most, to calibrate them by this transport.
-
-        To carry residual e from a to b, weight e of label 1 at a changes places with as much of
-        label 0 at b: a movement of 2 e abs(a - b). What remains at each score is then moved to
-        its mean outcome.
-        """
-        return abs(self.dropped) + 2 * self.work
-
-    def witness(self) -> FloatArray:
-        """Return v at each score, 1-Lipschitz and within [-1, 1], with sum of v residual = cost.
-
-        Every such v is worth at most the cost, and exactly the cost if it falls at full slope
-        wherever residual is carried on, rises so wherever it is carried back, and is 1 (or -1)
-        wherever positive (or negative) residual is dropped. Some v does all that; hence so does
-        the highest v <= 1 with those slopes (the lowest v >= -1), which is made here.
-        """
-        sign = np.copysign(1.0, self.dropped)
-        gap, flow = np.diff(self.score), sign * self.flow
-        onward = _highest(np.where(flow > 0, -gap, gap))
-        back = _highest(np.where(flow < 0, -gap, gap)[::-1])[::-1]
-        return np.asarray(sign * np.minimum(onward, back))
-
-    def least_distance(self) -> float:
-        """Return a lower bound on the movement that calibrates predictions in any way.
-
-        If q is calibrated, E v(q) (y - q) = 0, so E v(p) (y - p) is at most E abs(p - q) times the
-        greatest slope of v(p) (y - p) in p. Here v is the witness plus the best constant.
-        """
-        mean, score = abs(self.dropped), self.score
-        v = np.copysign(1.0, self.dropped) * self.witness()
-        with np.errstate(over="ignore"):  # between scores closer than rounding
-            slope = np.clip(np.diff(v) / np.diff(score), -1.0, 1.0)
-        # The slopes of (p - y) v(p) for y = 0 and 1 are extreme at the ends of the linear pieces
-        # of v; beyond the outer scores v is level and they are v.
-        ends = ((v[:-1], score[:-1]), (v[1:], score[1:]))
-        slopes = np.concatenate([v, *(u + (p - y) * slope for u, p in ends for y in (0, 1))])
-        # Adding a constant to v adds it to every slope: centred, the greatest size is least.
-        centre, greatest = (slopes.max() + slopes.min()) / 2, np.ptp(slopes) / 2
-        if greatest == 0:
-            return mean
-        return float(max(mean, (self.cost - centre * mean) / greatest))
-
-
-def cheapest_transport(problem: Problem) -> Transport:
-    """Return a cheapest way to cancel the residuals of a problem."""
-    pooled = problem.rows.pooled
-    residual = pooled.residual / problem.weight
-    running = np.cumsum(residual)
-    # What rounding leaves of nothing must not decide which way the witness slopes.
-    nil = _rounding(pooled, problem)
-    dropped = float(running[-1]) if abs(running[-1]) > nil else 0.0
-    sign = np.copysign(1.0, dropped)
-    signed = sign * running[:-1]
-    gone = isotonic_fit_l1(np.clip(signed, 0.0, abs(dropped)), np.diff(pooled.score))
-    flow = sign * (signed - gone)
-    return Transport(pooled.score, residual, np.where(np.abs(flow) > nil, flow, 0.0), dropped)
-
-
-def _rounding(pooled: Pooled, problem: Problem) -> float:
-    """Return how far rounding may put a running sum of residuals from where it is."""
-    size = float(pooled.true @ (1 - pooled.score) + (pooled.weight - pooled.true) @ pooled.score)
-    return float(4 * np.finfo(np.float64).eps * np.sqrt(problem.n)) * size / problem.weight
-
-
-def _highest(climb: FloatArray) -> FloatArray:
-    """Return the highest v <= 1 that climbs by no more than `climb` at each step."""
-    height = np.concatenate(([0.0], np.cumsum(climb)))
-    return np.asarray(1 + height - np.maximum.accumulate(height))
-
-
-# Numbers that come with a range, a place or parts.
+# No width below 2^-52 can lower the interval error by more than that.
+_MAX_HALVINGS = 52
 
 
 @dataclass(frozen=True, repr=False)
@@ -178,25 +90,99 @@ class LipschitzWitness(Result):
         return f"LipschitzWitness(error={self.error:.6g}, {span})"
 
 
-# How far predictions are from calibrated ones.
-#
-# The distance to calibration (dCE) is the least mean movement of predictions that calibrates them,
-# where rows of equal prediction may move apart: the infimum of E abs(p - q) over all joint laws of
-# (p, y, q) with E[y | q] = q (Błasiok and Nakkiran 2023, Def. 5). It has no simple formula; these
-# measures bound it. All are norms of one signed measure, residual nu_i = sum of w (y - p) / W at
-# each distinct score p_i:
-#
-# ==========================  =====================================================================
-# weak calibration error      sup of sum_i v(p_i) nu_i over 1-Lipschitz v from [0, 1] to [-1, 1]
-# Laplace kernel error        sqrt(sum_ij nu_i nu_j exp(-abs(p_i - p_j)))
-# interval error              inf over k of (expected binned ECE, random bins of width 2^-k) + 2^-k
-# ==========================  =====================================================================
-#
-# Unlike the ECE they change little when predictions do. They take soft labels: a row of label y
-# counts as y rows of label 1 and 1 - y of label 0.
+@dataclass(frozen=True, eq=False)
+class Transport:
+    """A cheapest way to cancel the residuals of one problem by moving and dropping them.
 
-# Widths below 2^-52 cannot lower the interval error by more than that: see interval_error.
-_FINEST = 52
+    Attributes
+    ----------
+    score
+        The distinct scores, increasing.
+    residual
+        Sum of w (y - p) / W at each of them.
+    flow
+        The residual that moves from each score to the next; negative where it moves back.
+    dropped
+        The residual that is dropped: the mean residual.
+    """
+
+    score: FloatArray
+    residual: FloatArray
+    flow: FloatArray
+    dropped: float
+
+    @property
+    def work(self) -> float:
+        """The cost of moving residuals."""
+        return float(np.dot(np.diff(self.score), np.abs(self.flow)))
+
+    @property
+    def cost(self) -> float:
+        """The cost of moving and dropping: the weak calibration error."""
+        return abs(self.dropped) + self.work
+
+    @property
+    def max_distance(self) -> float:
+        """An upper bound on the distance to calibration: see :func:`distance_bounds`."""
+        return abs(self.dropped) + 2 * self.work
+
+    def witness(self) -> FloatArray:
+        """Return v at each score, 1-Lipschitz and within [-1, 1], with sum of v residual = cost.
+
+        For every such v the sum is at most the cost. It equals the cost if v has slope -1 wherever
+        residual moves on, slope 1 wherever it moves back, and is 1 (or -1) wherever positive (or
+        negative) residual is dropped. Such a v exists; hence the highest v <= 1 with those slopes
+        (the lowest v >= -1), which is computed here, has these properties too.
+        """
+        sign = np.copysign(1.0, self.dropped)
+        gap, flow = np.diff(self.score), sign * self.flow
+        onward = _highest(np.where(flow > 0, -gap, gap))
+        back = _highest(np.where(flow < 0, -gap, gap)[::-1])[::-1]
+        return np.asarray(sign * np.minimum(onward, back))
+
+    @property
+    def min_distance(self) -> float:
+        """A lower bound on the distance to calibration: see :func:`distance_bounds`."""
+        mean, score = abs(self.dropped), self.score
+        v = np.copysign(1.0, self.dropped) * self.witness()
+        with np.errstate(over="ignore"):  # between scores closer than rounding
+            slope = np.clip(np.diff(v) / np.diff(score), -1.0, 1.0)
+        # The slopes of (p - y) v(p) for y = 0 and 1 are extreme at the ends of the linear pieces
+        # of v; beyond the outer scores v is constant and they are v.
+        ends = ((v[:-1], score[:-1]), (v[1:], score[1:]))
+        slopes = np.concatenate([v, *(u + (p - y) * slope for u, p in ends for y in (0, 1))])
+        # Adding a constant to v adds it to every slope: centred, the steepest is least steep.
+        centre, steepest = (slopes.max() + slopes.min()) / 2, np.ptp(slopes) / 2
+        if steepest == 0:
+            return mean
+        return float(max(mean, (self.cost - centre * mean) / steepest))
+
+
+def cheapest_transport(problem: Problem) -> Transport:
+    """Return a cheapest way to cancel the residuals of a problem."""
+    pooled = problem.rows.pooled
+    residual = pooled.residual / problem.weight
+    running = np.cumsum(residual)
+    # Rounding errors must not decide which way the witness slopes.
+    nil = _rounding(pooled, problem)
+    dropped = float(running[-1]) if abs(running[-1]) > nil else 0.0
+    sign = np.copysign(1.0, dropped)
+    signed = sign * running[:-1]
+    dropped_so_far = isotonic_fit_l1(np.clip(signed, 0.0, abs(dropped)), np.diff(pooled.score))
+    flow = sign * (signed - dropped_so_far)
+    return Transport(pooled.score, residual, np.where(np.abs(flow) > nil, flow, 0.0), dropped)
+
+
+def _rounding(pooled: Pooled, problem: Problem) -> float:
+    """Bound the rounding error of cumulative sums of residuals."""
+    size = float(pooled.true @ (1 - pooled.score) + (pooled.weight - pooled.true) @ pooled.score)
+    return float(4 * np.finfo(np.float64).eps * np.sqrt(problem.n)) * size / problem.weight
+
+
+def _highest(climb: FloatArray) -> FloatArray:
+    """Return the highest v <= 1 that rises by no more than `climb` from each score to the next."""
+    height = np.concatenate(([0.0], np.cumsum(climb)))
+    return np.asarray(1 + height - np.maximum.accumulate(height))
 
 
 @dataclass(frozen=True)
@@ -214,36 +200,44 @@ class LaplaceKernelError(Measure):
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
-        atoms = problem.rows.pooled
-        residual = atoms.residual / problem.weight
-        # Scores lie in [0, 1], so no exponential here is far from 1.
-        onward = np.cumsum((residual * np.exp(-atoms.score))[::-1])[::-1] * np.exp(atoms.score)
-        fresh = -np.expm1(-2 * np.diff(atoms.score))
-        return float(np.sqrt(onward[0] ** 2 + np.dot(fresh, onward[1:] ** 2)))
+        score, residual = problem.rows.pooled.score, problem.rows.pooled.residual / problem.weight
+        # S_i of laplace_kernel_error. Scores lie in [0, 1]: no exponential here is far from 1.
+        sums = np.cumsum((residual * np.exp(-score))[::-1])[::-1] * np.exp(score)
+        factor = -np.expm1(-2 * np.diff(score))
+        return float(np.sqrt(sums[0] ** 2 + np.dot(factor, sums[1:] ** 2)))
 
 
 @dataclass(frozen=True)
 class IntervalError(Measure):
-    """The least of (expected binned ECE at width 2^-k) + 2^-k over k >= 0."""
+    """The minimum of (expected binned ECE at width 2^-k) + 2^-k over k >= 0."""
 
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
         residual = problem.rows.pooled.residual / problem.weight
-        least = float(np.abs(residual).sum())
-        for k in range(_FINEST + 1):
+        smallest = float(np.abs(residual).sum())
+        for k in range(_MAX_HALVINGS + 1):
             width = 2.0**-k
             binned = _shifted_ece(problem.rows.pooled.score, residual, width)
-            least = min(least, binned + width)
-            if binned >= least:
+            smallest = min(smallest, binned + width)
+            if binned >= smallest:
                 break
-        return least
+        return smallest
+
+
+def _shifted_ece(score: FloatArray, residual: FloatArray, width: float) -> float:
+    """Return the expected ECE over bins of one width with a random start."""
+    # The sum of residuals in [t, t + width) changes where a score enters or leaves the bin.
+    start = np.concatenate((score - width, score))
+    order = np.argsort(start, kind="stable")
+    sums = np.cumsum(np.concatenate((residual, -residual))[order])
+    return float(np.dot(np.abs(sums[:-1]), np.diff(start[order])) / width)
 
 
 def weak_calibration_error(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -251,23 +245,39 @@ def weak_calibration_error(
     """Return the largest mean of v(p) (y - p) over 1-Lipschitz v within [-1, 1]; 0 is perfect.
 
     Also known as smooth calibration error. It equals abs(m) + sum_i gap_i abs(C_i - D_i) with m
-    the mean residual, C the running mean of residuals over increasing scores, and D the nearest
-    monotone sequence from 0 to m: what must be dropped, plus what must be carried times how far.
+    the mean residual, C the cumulative sums of residuals over increasing scores divided by W, and D
+    the nearest monotone sequence from 0 to m.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The error, exact up to rounding; at least abs(m), at most the mean of abs(y - p).
 
+    See Also
+    --------
+    weak_calibration_witness : The function v.
+    distance_bounds : Bounds on the distance to calibration by this error.
+
     Notes
     -----
-    It bounds the distance to calibration on both sides: see :func:`distance_bounds`. O(n log n);
-    a million distinct scores take about a second, a fifth of that where numba is installed.
+    O(n log n); a million distinct scores take about a second, a fifth of that with numba.
 
     References
     ----------
@@ -287,29 +297,43 @@ def weak_calibration_error(
 
 
 def weak_calibration_witness(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> LipschitzWitness:
-    """Return a function v that attains the weak calibration error: where predictions are off.
+    """Return a function v that attains the weak calibration error.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a witness is about one binary problem.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     LipschitzWitness
-        v at every distinct score. It falls where predictions spread too far (low ones too low,
-        high ones too high), rises where they spread too little, and is level where neither
-        matters; the level itself is 1 if predictions are too low on the whole, -1 if too high.
+        v at every distinct score. It falls where predictions are over-confident (low ones too low,
+        high ones too high), rises where they are under-confident, and is flat where neither
+        matters, at 1 if predictions are too low on the whole and at -1 if they are too high.
+
+    See Also
+    --------
+    weak_calibration_error : The error alone.
 
     Examples
     --------
@@ -332,15 +356,15 @@ def weak_calibration_witness(
 
 
 def distance_bounds(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> DistanceBounds:
-    """Return bounds on the distance to calibration, the least mean movement that calibrates.
+    """Return bounds on the distance to calibration, the smallest mean movement that calibrates.
 
     With wCE the weak calibration error and m the mean residual,
 
@@ -348,19 +372,33 @@ def distance_bounds(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; bounds are on one binary problem.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     DistanceBounds
-        `low` and `high`, for the sample itself: they say nothing about sampling noise.
+        `low` and `high`, for the sample itself: they do not account for sampling noise.
+
+    See Also
+    --------
+    weak_calibration_error, smooth_ece : Errors that bound the distance too.
 
     Notes
     -----
-    Upper: to carry residual e from a to b, exchange weight e of label 1 at a with as much of label
+    Upper: to move residual e from a to b, exchange weight e of label 1 at a with as much of label
     0 at b, a movement of 2 e abs(a - b); then move what remains at each score to its mean outcome,
     which for a total residual of m moves predictions by abs(m).
 
@@ -384,14 +422,14 @@ def distance_bounds(
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     transport = cheapest_transport(problem)
-    return DistanceBounds(transport.least_distance(), transport.movement)
+    return DistanceBounds(transport.min_distance, transport.max_distance)
 
 
 def laplace_kernel_error(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -403,13 +441,29 @@ def laplace_kernel_error(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The error, at most the square root of the weak calibration error.
+
+    See Also
+    --------
+    weak_calibration_error : The maximum over Lipschitz functions instead.
 
     Notes
     -----
@@ -431,23 +485,35 @@ def laplace_kernel_error(
 
 
 def interval_error(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> float:
-    """Return the least of (expected binned ECE at width 2^-k) + 2^-k over k >= 0; 0 is perfect.
+    """Return the minimum of (expected binned ECE at width 2^-k) + 2^-k over k >= 0; 0 is perfect.
 
     Bins [u + j 2^-k, u + (j + 1) 2^-k) start at a uniformly random u; those at the ends of [0, 1]
     are cut short, not wrapped. The expectation over u is exact.
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
@@ -455,13 +521,18 @@ def interval_error(
         The error: at least the distance to calibration, at most sum_i abs(nu_i), the ECE with a
         bin for every distinct score (the limit of many bins).
 
+    See Also
+    --------
+    ece : Bins of one width.
+    distance_bounds : Bounds on the distance to calibration.
+
     Notes
     -----
-    With C(t) the running mean residual of scores below t, the expected ECE at width h is
-    (1/h) times the integral of abs(C(t + h) - C(t)) over all t. Halving bins never lowers it, so
-    the expected ECE F_k rises with k: no width beyond k can give less than F_k, and the search
-    ends once F_k reaches the least sum so far. It ends at k = 52 in any case, where less than
-    2^-52 could still be gained. O(n) for each k after one sort.
+    With C(t) the sum of residuals of scores below t, divided by W, the expected ECE at width h is
+    (1/h) times the integral of abs(C(t + h) - C(t)) over all t. Halving bins never lowers it: the
+    expected ECE F_k rises with k, and the search ends once F_k reaches the smallest sum so far. It
+    ends at k = 52 in any case, where less than 2^-52 could still be gained. O(n) for each k after
+    one sort.
 
     References
     ----------
@@ -477,15 +548,6 @@ def interval_error(
     """
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(IntervalError())
-
-
-def _shifted_ece(score: FloatArray, residual: FloatArray, width: float) -> float:
-    """Return the expected ECE over bins of one width with a random start."""
-    # Residuals within [t, t + width): they enter at score - width and leave at score.
-    moment = np.concatenate((score - width, score))
-    order = np.argsort(moment, kind="stable")
-    within = np.cumsum(np.concatenate((residual, -residual))[order])
-    return float(np.dot(np.abs(within[:-1]), np.diff(moment[order])) / width)
 
 
 MEASURES = (

@@ -11,17 +11,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import reduce_classes
+from calibrant.data.classes import RowOptions, reduce_classes
 from calibrant.data.labels import read_outcomes
 from calibrant.data.problem import Blocks, Index, Line, Problem, Quantity, line_of_rows, logit_range
 from calibrant.data.rows import Sample
+from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import (
@@ -31,7 +33,6 @@ from calibrant.measures.registry import (
     MeasureInfo,
     cells_for_smoothing,
     smoothed,
-    total,
 )
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
@@ -40,8 +41,15 @@ from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, MAX_SCALES
 
 __all__ = ["logit_smoothed_ece"]
 
-# Where little is left of a Gaussian, in units of its scale: how far cells reach beyond the logits.
+# How far cells extend beyond the logits, in scales of the Gaussian, of which little is left there.
 _REACH = 5.0
+
+
+class LogitOptions(RowOptions, total=False):
+    """Options of :func:`logit_smoothed_ece`."""
+
+    sigma: float
+    noise: Literal["gaussian", "uniform"]
 
 
 @dataclass(frozen=True)
@@ -59,7 +67,7 @@ class LogitSmoothedError(Measure):
         return self.of_logits(logit(p), y, w / problem.weight)
 
     def of_logits(self, u: FloatArray, y: FloatArray, w: FloatArray) -> float:
-        """Return the error of logits u, which may be infinite; weights sum to 1."""
+        """Return the error at logits u, which may be infinite, for weights that sum to 1."""
         line = _line(u, {"weight": w, "true": w * y}, self.sigma)
         if self.noise == "gaussian":
             return gaussian_noise(line, 1.0, self.sigma)
@@ -83,8 +91,8 @@ class LogitSmoothedError(Measure):
     def image(self, problem: Problem, value: float) -> LinearImage:
         """Return the integrand, which for Gaussian noise is linear in y - p but for an offset.
 
-        y - rho(u) = (y - p) + (p - rho(u)), smoothed. Rows at p = 0 and p = 1 stay where they are:
-        two more cells, and coordinates.
+        y - rho(u) = (y - p) + (p - rho(u)), smoothed. Rows at p = 0 and p = 1 stay where they are,
+        in two more cells, which are coordinates of the image.
         """
         from scipy.special import expit
 
@@ -106,12 +114,11 @@ class LogitSmoothedError(Measure):
         rho = np.concatenate((expit(centres), [0.0, 1.0]))
 
         def offset(w: FloatArray) -> FloatArray:
-            # As if rows lay at the centres of their cells: next to their own scores, the distance
-            # from the centre would look like an error.
-            return np.asarray((smooth(w * rho) - rho * smooth(w)) / total(w))
+            # With scores at the centres of cells: the distance from the centre is no error.
+            return np.asarray((smooth(w * rho) - rho * smooth(w)) / w.sum(axis=-1, keepdims=True))
 
         def of_totals(r: FloatArray, w: FloatArray) -> FloatArray:
-            return np.asarray(smooth(r) / total(w))
+            return np.asarray(smooth(r) / w.sum(axis=-1, keepdims=True))
 
         return LinearImage(L1Norm(), cell_of, size + 2, of_totals, offset)
 
@@ -120,25 +127,25 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     """Return the integral for noise N(0, sigma^2) on rows of this total weight."""
     from scipy.special import expit
 
-    least = line.finest(sigma)
-    if sigma < least:
+    finest = line.finest(sigma)
+    if sigma < finest:
         raise CalibrantError(
             "must be at least {minimum:.2g} for logits this close together",
             argument="sigma",
             value=sigma,
-            minimum=least,
+            minimum=finest,
         )
     interval = line.interval(sigma, "true", "weight")
     # The sigmoid is smooth at scale 1, whatever the noise.
     step = min(sigma, 1.0)
     length = interval.axis.length
     if length > MAX_SCALES * step:
-        most = max(sigma - (length - MAX_SCALES) / (2 * GAUSSIAN_RADIUS), 1.0)
+        coarsest = max(sigma - (length - MAX_SCALES) / (2 * GAUSSIAN_RADIUS), 1.0)
         raise CalibrantError(
             "must be at most {maximum:.3g} for logits this far apart",
             argument="sigma",
             value=sigma,
-            maximum=most,
+            maximum=coarsest,
         )
     a = interval.coefficients
     n_points = smoothing.integration_points(step / length, a.shape[-1] - 1)
@@ -148,7 +155,7 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
 
 
 def _line(u: FloatArray, values: Mapping[Quantity, FloatArray], sigma: float) -> Line:
-    """Return the line of rows at logits u, some of them infinite."""
+    """Return the sums over rows at logits u, which may be infinite."""
     inside = np.isfinite(u)
     finite = u[inside]
 
@@ -168,7 +175,7 @@ def _line(u: FloatArray, values: Mapping[Quantity, FloatArray], sigma: float) ->
 
 
 def _at_infinity(line: Line) -> float:
-    """Return the error of rows that noise does not move: those of the wrong outcome."""
+    """Return the error of rows at p = 0 and p = 1: those of the other outcome."""
     true_below, true_above = line.ends("true")
     return true_below + line.ends("weight")[1] - true_above
 
@@ -180,13 +187,13 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     A are constant, and abs(A - B rho(u)) has the antiderivative A u - B log(1 + e^u) on either
     side of its one zero.
     """
-    least = 1e-7 * max(1.0, float(np.abs(u).max()))
-    if sigma < least:
+    minimum = 1e-7 * max(1.0, float(np.abs(u).max()))
+    if sigma < minimum:
         raise CalibrantError(
             "must be at least {minimum:.2g} for logits from {low:.4g} to {high:.4g}",
             argument="sigma",
             value=sigma,
-            minimum=least,
+            minimum=minimum,
             low=u.min(),
             high=u.max(),
         )
@@ -195,7 +202,7 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     ends = ends[order]
     weight, true = (np.cumsum(np.concatenate((v, -v))[order])[:-1] for v in (w, w * y))
     low, high = ends[:-1], ends[1:]
-    # Clipping keeps what rounding left of an empty window from having a zero somewhere.
+    # Where the window is empty, rounding must not put the zero anywhere else.
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         zero = np.clip(np.nan_to_num(logit(np.clip(true / weight, 0.0, 1.0))), low, high)
 
@@ -207,14 +214,24 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     return float(area.sum() / sigma)
 
 
+@overload
+def logit_smoothed_ece(y_true: Sketch, **options: Unpack[LogitOptions]) -> float: ...
+@overload
 def logit_smoothed_ece(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[LogitOptions]
+) -> float: ...
+@overload
+def logit_smoothed_ece(
+    y_true: ArrayLike, *, logits: ArrayLike, **options: Unpack[LogitOptions]
+) -> float: ...
+def logit_smoothed_ece(
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     sigma: float = 1 / 15,
     noise: Literal["gaussian", "uniform"] = "gaussian",
-    logits: Any = None,
-    sample_weight: Any = None,
+    logits: ArrayLike | None = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -227,22 +244,36 @@ def logit_smoothed_ece(
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`; soft labels are taken as they are.
-    sigma
-        The scale of the noise on the logits, up to 1e6; 1/15 is the counterpart of 15 bins.
-    noise
-        "gaussian", N(0, sigma^2), or "uniform" on [-sigma/2, sigma/2].
-    logits
-        The logits themselves, shape (n,), instead of `y_prob`; infinite ones are fine.
-    sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    sigma : float
+        Scale of the noise on the logits, up to 1e6; 1/15 is the counterpart of 15 bins.
+    noise : {"gaussian", "uniform"}
+        N(0, sigma^2), or uniform on [-sigma/2, sigma/2].
+    logits : array_like of shape (n,), optional
+        Logits instead of `y_prob`; they may be infinite.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The error, deterministic: within 1e-9 of the integral for Gaussian noise and exact up to
         rounding for uniform noise.
+
+    See Also
+    --------
+    smooth_ece : Smoothing on the probability scale, with a scale of its own.
 
     Notes
     -----
@@ -268,9 +299,7 @@ def logit_smoothed_ece(
         reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         return reduction.measure(error)
     if y_prob is not None:
-        raise CalibrantError(
-            "must be left out where {y_prob} is given, which they represent", argument="logits"
-        )
+        raise CalibrantError("must be left out where {y_prob} is given", argument="logits")
     if multiclass is not None or labels is not None:
         raise CalibrantError(
             "must be those of one binary problem",
@@ -283,7 +312,7 @@ def logit_smoothed_ece(
 def read_logit_smoothed_error(
     *, sigma: float = 1 / 15, noise: Literal["gaussian", "uniform"] = "gaussian"
 ) -> LogitSmoothedError:
-    """Turn the words of a call into an error."""
+    """Parse the options of a call."""
     validation.check_choice(noise, "noise", ("gaussian", "uniform"))
     return LogitSmoothedError(validation.as_bandwidth(sigma, "sigma"), noise)
 

@@ -1,4 +1,9 @@
-"""Point masses as data."""
+"""Point masses: single scores with so many rows that diagrams mark them one by one.
+
+Where there are few distinct scores, each is a point mass. Among many, a score is one if it holds a
+twentieth of the weight, at least thirty rows, and ten times as many as the scores next to it: of
+rounded scores, all of which hold many rows, none need stand out.
+"""
 
 from __future__ import annotations
 
@@ -14,19 +19,33 @@ from calibrant.data.rows import Sample
 
 __all__ = ["are_few", "point_masses"]
 
+Mask = npt.NDArray[np.bool_]
+
+# Up to this many distinct scores, with at least so many rows per score on average, are all marked.
+_MAX_FEW, _MIN_MEAN_ROWS = 20, 5
+# Among more, a mass has at least this fraction of the weight, this many rows, and this many times
+# the median number of rows of its neighbours, of which there are so many on either side.
+_MIN_FRACTION, _MIN_ROWS, _MIN_RATIO, _NEIGHBOURS = 0.05, 30, 10.0, 2
+# Rows are sorted only in those of so many bins that may hold a mass: in most samples none.
+_BINS = 10_000
+# Scores that differ by less than this fraction of themselves differ by rounding.
+_ROUNDING = 2.0**-50
+# A cell of a sketch holds one score if its rows have at most this standard deviation, in widths.
+_MAX_SPREAD = 0.05
+
 
 @dataclass(frozen=True, eq=False)
 class PointMasses(Result):
-    """Single scores that many rows have, each with the mean outcome there.
+    """Single scores that many rows have, each with its mean outcome.
 
     Attributes
     ----------
     score
         The scores, increasing.
     outcome
-        The mean outcome of the rows that have each.
+        The mean outcome at each score.
     share
-        Their share of all rows, by weight.
+        The fraction of the total weight at each score.
     is_all
         Whether there are no other scores.
     """
@@ -40,68 +59,47 @@ class PointMasses(Result):
         return len(self.score)
 
     def less_scores(self) -> PointMasses:
-        """Return the same masses with outcomes less scores."""
+        """Return the same masses with outcome - score in place of the outcome."""
         return replace(self, outcome=self.outcome - self.score)
 
-    def where(self, kept: npt.NDArray[np.bool_]) -> PointMasses:
+    def where(self, kept: Mask) -> PointMasses:
         """Return some of the masses."""
         return replace(
             self, score=self.score[kept], outcome=self.outcome[kept], share=self.share[kept]
         )
 
 
-# Point masses: single scores that so many rows have that diagrams mark them one by one.
-#
-# Where there are few distinct scores, each is one. Among many, a score is one if it holds a twentieth
-# of the weight, no fewer than thirty rows, and ten times as many as the scores next to it: of rounded
-# scores, all of which hold many rows, none need stand out.
-
-Mask = npt.NDArray[np.bool_]
-
-# Up to so many scores, each of several rows on average, are all marked.
-_FEW, _SEVERAL_ROWS = 20, 5
-# The least share of the weight, the fewest rows, how many times as many as its neighbours, and how
-# many of those there are on either side.
-_LARGE, _MANY_ROWS, _TIMES, _NEXT = 0.05, 30, 10.0, 2
-# Rows are sorted only in those of so many bins that may hold a mass: in most samples none.
-_BINS = 10_000
-# Scores so close to each other, as a share of them, are one, rounded this way and that.
-_ROUNDING = 2.0**-50
-# A cell of a sketch holds one score if its rows spread over no more than this share of its width.
-_SPREAD = 0.05
-
-
 def point_masses(problem: Problem) -> PointMasses:
-    """Return the scores to be marked one by one: of a sketch those that it can tell from others."""
+    """Return the point masses of a problem; of a sketch, those that it can resolve."""
     points, is_single = _points_of_rows(problem) if problem.is_exact else _points_of_cells(problem)
     rows, weight, true = points.rows, points.weight, points.true
     is_all = bool(is_single.all() and rows.sum() == problem.n) and are_few(rows)
     kept = is_single & is_all
     if not is_all:
-        is_large = (weight >= _LARGE * problem.weight) & (rows >= _MANY_ROWS)
+        is_large = (weight >= _MIN_FRACTION * problem.weight) & (rows >= _MIN_ROWS)
         for k in np.flatnonzero(is_single & is_large):
-            around = np.r_[rows[max(k - _NEXT, 0) : k], rows[k + 1 : k + 1 + _NEXT]]
-            kept[k] = len(around) == 0 or rows[k] >= _TIMES * np.median(around)
+            around = np.r_[rows[max(k - _NEIGHBOURS, 0) : k], rows[k + 1 : k + 1 + _NEIGHBOURS]]
+            kept[k] = len(around) == 0 or rows[k] >= _MIN_RATIO * np.median(around)
     weight = weight[kept]
     return PointMasses(points.score[kept], true[kept] / weight, weight / problem.weight, is_all)
 
 
 def are_few(rows: npt.NDArray[np.number]) -> bool:
-    """Tell whether places that hold so many rows each are few enough to be marked one by one."""
-    return len(rows) <= _FEW and bool(rows.sum() >= _SEVERAL_ROWS * len(rows))
+    """Tell whether scores with these numbers of rows are few enough to be marked one by one."""
+    return len(rows) <= _MAX_FEW and bool(rows.sum() >= _MIN_MEAN_ROWS * len(rows))
 
 
 def _points_of_rows(problem: Problem) -> tuple[Pooled, Mask]:
     """Return the scores in and next to bins that may hold a mass; all, where they are few."""
     bins = UniformBins.of(_BINS)
     (weight,) = problem.totals(bins, "weight")
-    looked_at = _worth_a_look(weight)
-    if len(looked_at) == 0:
+    candidates = _candidate_bins(weight)
+    if len(candidates) == 0:
         none = np.empty(0)
         return Pooled(none, none, none, none, none, none), np.empty(0, dtype=bool)
-    # All rows know their order already, or once for all who ask.
-    is_all = len(looked_at) == np.count_nonzero(weight)
-    pooled = problem.rows.pooled if is_all else _pooled_in(problem, bins, looked_at)
+    # The pooling of all rows is computed once and kept.
+    is_all = len(candidates) == np.count_nonzero(weight)
+    pooled = problem.rows.pooled if is_all else _pooled_in(problem, bins, candidates)
     close = np.diff(pooled.score) <= _ROUNDING * pooled.score[1:]
     points = _joined(pooled, close)
     return points, np.ones(len(points.score), dtype=bool)
@@ -111,39 +109,36 @@ def _pooled_in(problem: Problem, bins: UniformBins, chosen: Index) -> Pooled:
     """Return the rows of some bins pooled by score."""
     is_chosen = np.zeros(bins.n_bins, dtype=bool)
     is_chosen[chosen] = True
-    p, y, w = [], [], []
-    for block in problem.rows.blocks():
-        rows = np.flatnonzero(is_chosen[bins.index(block[0])])
-        p.append(block[0][rows])
-        y.append(block[1][rows])
-        if block[2] is not None:
-            w.append(block[2][rows])
-    weights = np.concatenate(w) if w else None
-    return Sample(np.concatenate(y), np.concatenate(p), weights).pooled
+    parts = []
+    for p, y, w in problem.rows.blocks():
+        rows = np.flatnonzero(is_chosen[bins.index(p)])
+        parts.append((y[rows], p[rows], rows if w is None else w[rows]))
+    y, p, w = (np.concatenate(part) for part in zip(*parts, strict=True))
+    return Sample(y, p, w if problem.is_weighted else None).pooled
 
 
-def _worth_a_look(weight: FloatArray) -> Index:
-    """Return the bins that may hold a mass, and those filled bins that hold its neighbours."""
+def _candidate_bins(weight: FloatArray) -> Index:
+    """Return the bins that may hold a mass, and the filled bins next to them."""
     filled = np.flatnonzero(weight)
-    # Scores rounded to either side of an edge make twice as many bins of a few.
-    if len(filled) <= 2 * _FEW:
+    # Rounding may divide each of a few scores between two bins.
+    if len(filled) <= 2 * _MAX_FEW:
         return filled
-    pairs = weight[:-1] + weight[1:] >= _LARGE * weight.sum()
+    pairs = weight[:-1] + weight[1:] >= _MIN_FRACTION * weight.sum()
     heavy = np.flatnonzero((np.append(pairs, False) | np.append(False, pairs))[filled])
-    near = heavy[:, None] + np.arange(-_NEXT, _NEXT + 1)
+    near = heavy[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
     return np.asarray(filled[np.unique(np.clip(near, 0, len(filled) - 1))])
 
 
 def _points_of_cells(problem: Problem) -> tuple[Pooled, Mask]:
     """Return the cells of a sketch, and which of them hold a single score."""
-    cells, most = problem.pooled, _SPREAD * problem.cell_width
+    cells, most = problem.pooled, _MAX_SPREAD * problem.cell_width
     is_single = np.asarray(cells.spread <= most)
     close = (np.diff(cells.score) <= most) & is_single[1:] & is_single[:-1]
     return _joined(cells, close), is_single[np.append(True, ~close)]
 
 
 def _joined(pooled: Pooled, close: Mask) -> Pooled:
-    """Return pooled rows, those joined whose score is close to the one before."""
+    """Return pooled rows with each score that is close to the one before joined to it."""
     if not close.any():
         return pooled
     first = np.flatnonzero(np.append(True, ~close))

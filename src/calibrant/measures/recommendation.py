@@ -11,12 +11,13 @@ from __future__ import annotations
 import csv
 import math
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, fields
+from functools import cache
 from importlib.resources import files
 from typing import Any, get_type_hints
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data.classes import ClassTable, read_table, reduce_table
@@ -184,19 +185,18 @@ class Recommendation(Result):
         return "\n".join(lines)
 
     def _warnings(self) -> Iterator[str]:
-        for value, studied, words in (
-            (self.n, {line.n for line in _evidence()}, "rows"),
-            (self.n_classes, {line.n_classes for line in _evidence()}, "classes"),
-        ):
+        for field, value in (("n", self.n), ("n_classes", self.n_classes)):
+            studied = {getattr(line, field) for line in _evidence()}
             if not min(studied) <= value <= max(studied):
-                yield f"  {value} {words} are beyond the study: {min(studied)} to {max(studied)}."
+                kind = "rows" if field == "n" else "classes"
+                yield f"  {value} {kind} are beyond the study: {min(studied)} to {max(studied)}."
         if self.best.expected_error >= 1:
             yield "  With so few rows even 0 would be as good an estimate."
 
 
 def recommend(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -210,18 +210,21 @@ def recommend(
 
     Parameters
     ----------
-    y_true
-        Outcomes: 0/1, bool, soft labels in [0, 1], or two labels with `pos_label`; class labels
-        where `y_prob` has several columns. They are validated, but the recommendation does not
-        depend on them.
-    y_prob
-        Predicted probabilities, shape (n,), (n, 1), (n, 2) or (n, C).
-    multiclass
-        "confidence" (the default for more than two columns), "classwise" or a class label, for
-        which the class-wise results are used.
-    labels
-        The class of each column of `y_prob`, in order; 0..C-1 unless given.
-    pos_label
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+
+        They are validated, but the recommendation does not depend on them.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+
+        The class-wise results of the study are used for a class label; "top_label" was not studied.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
         The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
@@ -255,31 +258,28 @@ def recommend(
     table = read_table(y_true, y_prob, None, multiclass, labels, pos_label)
     if multiclass == "top_label":
         raise CalibrantError(
-            "multiclass must be 'confidence', 'classwise' or a class label; got 'top_label', which "
-            "was not studied"
+            "must be 'confidence', 'classwise' or a class label: others were not studied",
+            argument="multiclass",
+            value=multiclass,
         )
     problems = list(reduce_table(table, multiclass, labels).problems())
     if not all(problem.is_exact for problem in problems):
-        raise CalibrantError("recommend looks at scores, which a sketch does not keep: give rows")
+        raise CalibrantError("recommend needs the scores, which a sketch does not keep: give rows")
     is_top = isinstance(table, ClassTable) and multiclass in (None, "confidence")
     n, n_classes = problems[0].n, table.n_classes if isinstance(table, ClassTable) else 2
     sharp = float(np.mean([sharpness(problem.rows.columns()[0]) for problem in problems]))
     lines = _similar("confidence" if is_top else "classwise", n, n_classes, sharp)
-    how = {"multiclass": multiclass, "labels": labels, "pos_label": pos_label}
-    given = tuple((name, value) for name, value in how.items() if value is not None)
+    reading = {"multiclass": multiclass, "labels": labels, "pos_label": pos_label}
+    given = tuple((name, value) for name, value in reading.items() if value is not None)
     ranked = _ranked(lines, given)
     alternatives = tuple(one for one in ranked if _is_defined(one, y_true, y_prob))
-    one = lines[0]
     return Recommendation(
         best=alternatives[0],
         alternatives=alternatives,
         n=n,
         n_classes=n_classes,
         sharpness=sharp,
-        similar=Similar(
-            *(one.setting, one.n, one.n_classes),
-            *(one.sharpness_from, one.sharpness_to, one.distributions),
-        ),
+        similar=Similar(**{field.name: getattr(lines[0], field.name) for field in fields(Similar)}),
     )
 
 
@@ -329,7 +329,7 @@ def _ranked(
     return tuple(sorted(found, key=lambda one: one.expected_error))
 
 
-@lru_cache(maxsize=1)
+@cache
 def _evidence() -> tuple[Evidence, ...]:
     """Read the study's table."""
     text = files("calibrant.measures").joinpath("data/estimators.csv").read_text("utf-8")

@@ -1,7 +1,14 @@
-"""The norms that errors are made of, and what intervals need to know of each.
+"""What a measure is, and the registry of all measures.
 
-Of a norm N of images h, taken over the last axis: its value, an image of least norm in a box, the
-directions in which noise hides a given norm best, and its slope.
+A :class:`Measure` takes one binary problem to a number. One that has a confidence interval is a
+norm N(h) of an image h, a linear function of the residuals w (y - p) summed over narrow cells of
+scores: its :class:`LinearImage` names the cells, the function and the norm, and
+:mod:`calibrant.inference` adds the noise of the sums.
+
+Every measure is declared once, as a :class:`MeasureInfo` in the tuple ``MEASURES`` of the module
+that defines it. The registry imports the modules of this package and collects these tuples, so that
+a new measure is one new file: functions that take the name of a measure, the command line,
+pictures, reports, scorers and metrics all read the registry.
 """
 
 from __future__ import annotations
@@ -9,7 +16,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from importlib import import_module
 from inspect import signature
 from pkgutil import iter_modules
@@ -27,245 +34,21 @@ from calibrant.data.sketch_cells import Scale
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.numerics.smoothing import fast_length
 
-__all__ = ["LinearImage", "cells_for_smoothing", "smoothed", "total"]
-
-# A coordinate, or a difference of two, that is so many standard deviations from 0 has a known sign:
-# one in twenty of noise alone would have it.
-_CLEAR = 2.0
-# Numbers in cache at a time.
-_TOGETHER = 1 << 15
-
-
-class ImageNorm(ABC):
-    """A norm of images."""
-
-    @abstractmethod
-    def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
-
-    @abstractmethod
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return images along which a given norm looks smallest under noise of this sd."""
-
-    @abstractmethod
-    def slope(self, h: FloatArray) -> FloatArray:
-        """Return the s with N(h) = <s, h> and <s, g> <= N(g) for every g: the derivative of N."""
-
-    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return an image of least norm among those within `slack` of h at each coordinate."""
-        return np.asarray(np.sign(h) * np.maximum(np.abs(h) - slack, 0.0))
-
-
-class L1Norm(ImageNorm):
-    """Sum of absolute values: binned, smoothed and logit-smoothed errors."""
-
-    def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
-        return np.asarray(np.abs(images).sum(axis=-1))
-
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return sd, with the sign of the nearest coordinate of h whose sign is clear.
-
-        What noise adds on average is sum_k sd_k f(abs(h_k) / sd_k), f(u) = E abs(u + Z) - u. As
-        f is convex this is least, for a given norm, where abs(h) is proportional to sd; and since
-        noise is positively correlated between neighbours, the norm spreads most where signs agree.
-        """
-        (clear,) = np.nonzero(np.abs(h) > _CLEAR * sd)
-        if not len(clear):
-            return (sd,)
-        between = (clear[1:] + clear[:-1]) / 2
-        nearest = clear[np.searchsorted(between, np.arange(len(h)))]
-        return (sd * np.sign(h[nearest]),)
-
-    def slope(self, h: FloatArray) -> FloatArray:
-        """Return the signs of h."""
-        return np.sign(h)
-
-
-class L2Norm(ImageNorm):
-    """Root of the sum of squares."""
-
-    def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
-        return np.asarray(np.sqrt(np.einsum("...i,...i->...", images, images)))
-
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return sd and h: noise adds much the same everywhere, and spreads along its own axes."""
-        return (sd, h)
-
-    def slope(self, h: FloatArray) -> FloatArray:
-        """Return h made of norm 1."""
-        size = self.of(h)
-        return h / size if size > 0 else np.zeros_like(h)
-
-
-class MaxNorm(ImageNorm):
-    """Maximum absolute value of cumulative sums that start at 0."""
-
-    def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
-        return np.asarray(np.maximum(images.max(axis=-1), -images.min(axis=-1)))
-
-    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return h with its maxima cut to one height: any may be the population's maximum."""
-        most = max(float((np.abs(h) - slack).max()), 0.0)
-        return np.clip(h, -most, most)
-
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return sums that rise until the most variable place that may be the maximum."""
-        time, sums = _from_start(sd * sd), _from_start(h)
-        return (_peak(time, 0.0, float(_rivals(np.abs(sums), time).max())),)
-
-    def slope(self, h: FloatArray) -> FloatArray:
-        """Return the sign of h where it is farthest from 0, and 0 elsewhere."""
-        return np.where(np.arange(len(h)) == np.argmax(np.abs(h)), np.sign(h), 0.0)
-
-
-class RangeNorm(ImageNorm):
-    """Maximum less minimum of cumulative sums that start at 0."""
-
-    def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
-        high, low = images.max(axis=-1), images.min(axis=-1)
-        return np.asarray(np.maximum(high, 0.0) - np.minimum(low, 0.0))
-
-    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
-        """Return h with its maxima cut to one height and its minima to another."""
-        low, high = min(float((h + slack).min()), 0.0), max(float((h - slack).max()), 0.0)
-        return np.clip(h, low, high)
-
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return sums that rise over the longest time that may lie between the extremes."""
-        time, sums = _from_start(sd * sd), _from_start(h)
-        tops, bottoms = _rivals(sums, time), _rivals(-sums, time)
-        spans = ((bottoms.min(), tops.max()), (tops.min(), bottoms.max()))
-        start, end = max(spans, key=lambda ends: ends[1] - ends[0])
-        return (_peak(time, float(start), float(end)),)
-
-    def slope(self, h: FloatArray) -> FloatArray:
-        """Return 1 at the maximum if it is above 0, -1 at the minimum if below, 0 elsewhere."""
-        place = np.arange(len(h))
-        highest, lowest = place == np.argmax(h), place == np.argmin(h)
-        return np.where(highest & (h > 0), 1.0, 0.0) - np.where(lowest & (h < 0), 1.0, 0.0)
-
-
-def shifted_norms(
-    norm: ImageNorm, images: FloatArray, shift: FloatArray | float = 0.0, stretch: float = 1.0
-) -> FloatArray:
-    """Return the norms of stretch * images + shift, a few images at a time."""
-    norms, together = np.empty(len(images)), max(1, _TOGETHER // images.shape[1])
-    for start in range(0, len(images), together):
-        some = slice(start, start + together)
-        moved = images[some] * stretch
-        moved += shift
-        norms[some] = norm.of(moved)
-    return norms
-
-
-def _from_start(sums: FloatArray) -> FloatArray:
-    return np.concatenate(([0.0], sums))
-
-
-def _rivals(sums: FloatArray, time: FloatArray) -> FloatArray:
-    """Return the times at which the population's cumulative sums may be highest.
-
-    The variance of cumulative sums serves as time: two of them differ by noise of variance their
-    distance in time.
-    """
-    top = int(np.argmax(sums))
-    near = sums >= sums[top] - _CLEAR * np.sqrt(np.abs(time - time[top]))
-    return np.asarray(time[near])
-
-
-def _peak(time: FloatArray, start: float, end: float) -> FloatArray:
-    """Return cumulative sums, without that at time 0, with one minimum and one maximum.
-
-    They fall until `start`, rise steadily until `end` and fall again, on either side no further
-    than half way: where they stayed level noise would make a higher maximum.
-    """
-    rise = end - start
-    before, after = np.maximum(start - time, 0.0), np.maximum(time - end, 0.0)
-    sums = np.clip(time, start, end) - start
-    sums += np.minimum(before, rise / 2) - np.minimum(after, rise / 2)
-    return np.asarray(sums[1:] - sums[0])
-
-
-# Measures as norms of a linear function of residual sums: what intervals are made of.
-#
-# A calibration error that has an interval is N(h), with N a norm and h, its image, linear in the
-# residuals w (y - p) summed over narrow cells of scores. A measure says which cells, which linear
-# function and which norm; how noisy the sums are is the business of :mod:`calibrant.inference`.
-
-# Noise smoothed at a scale is the same from cells half as wide as from narrower ones, but for 1% in
-# the width of the kernel; where it costs little, cells are a fifth as wide, which leaves 0.3%.
-_CELLS_PER_SCALE, _MANY_CELLS_PER_SCALE = 2, 5
-_FEWEST_CELLS, _MANY_CELLS, _MOST_CELLS = 32, 512, 1 << 14
-
-
-@dataclass(frozen=True, eq=False)
-class LinearImage:
-    """A measure as a norm of a linear function of the residual totals of cells.
-
-    Attributes
-    ----------
-    norm
-        The norm.
-    cell_of, n_cells
-        The cell of each score, and the number of cells.
-    of_totals
-        Takes residual totals and weights of cells, shape (..., cells), to images, shape
-        (..., coordinates); linear in the totals.
-    offset_of
-        Takes weights of cells to the image of a perfectly calibrated population; None where it
-        is 0.
-    of_filled
-        Takes the cells that hold rows to the same image as a function of these alone, where they
-        may be few; None where all cells are wanted.
-    at_scale
-        Where the measure is the scale s at which N_s equals s: takes another scale to the image
-        there, over the same cells. None where the measure is the norm itself.
-    """
-
-    norm: ImageNorm
-    cell_of: CellOf
-    n_cells: int
-    of_totals: Callable[[FloatArray, FloatArray], FloatArray]
-    offset_of: Callable[[FloatArray], FloatArray] | None = None
-    of_filled: Callable[[Index], LinearImage] | None = None
-    at_scale: Callable[[float], LinearImage] | None = None
-
-
-def total(w: FloatArray) -> FloatArray:
-    """Return the total weight of the cells of each sample, as a column."""
-    return np.asarray(w.sum(axis=-1, keepdims=True))
-
-
-def smoothed(r: FloatArray, scale: float) -> FloatArray:
-    """Return totals smoothed by the reflected Gaussian, its scale in units of the interval."""
-    from scipy.fft import dct, idct
-
-    a = dct(r, axis=-1, norm="ortho")
-    a *= np.exp((np.pi * scale * np.arange(r.shape[-1])) ** 2 * -0.5)
-    return np.asarray(idct(a, axis=-1, norm="ortho", overwrite_x=True))
-
-
-def cells_for_smoothing(n_scales: float) -> int:
-    """Return how many cells there are for an interval of so many scales."""
-    many = min(_MANY_CELLS_PER_SCALE * n_scales, _MANY_CELLS)
-    wanted = min(max(_CELLS_PER_SCALE * n_scales, many, _FEWEST_CELLS), _MOST_CELLS)
-    return fast_length(int(wanted))
-
-
-# The registry of measures: each is declared once, in its own file, for all that names measures.
-#
-# A module of this package that defines measures has a tuple ``MEASURES`` of :class:`MeasureInfo`
-# beside them. The registry finds these by looking through the package: a new measure is one new file,
-# and `estimate`, `compare`, `assess`, `error_bound`, the command line, pictures, reports, scorers and
-# metrics know it from there.
+__all__ = ["error_bound"]
 
 # Takes class probabilities and outcomes, both (n, classes), to the loss of each row, (n,), and to
 # what it would be for each outcome, (n, classes).
 RowLosses = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
+
+# A coordinate, or a difference of two, that is this many standard deviations from 0 has a known
+# sign: noise alone gets so far once in twenty times.
+_SIGNIFICANT = 2.0
+# Numbers that fit into the cache together.
+_CHUNK = 1 << 15
+# Noise smoothed at a scale is the same from cells half as wide as from narrower ones, but for 1% in
+# the width of the kernel; where it costs little, cells are a fifth as wide, which leaves 0.3%.
+_CELLS_PER_SCALE, _FINE_CELLS_PER_SCALE = 2, 5
+_MIN_CELLS, _MAX_FINE_CELLS, _MAX_CELLS = 32, 512, 1 << 14
 
 
 class Measure(ABC):
@@ -293,16 +76,16 @@ class Measure(ABC):
 
 @dataclass(frozen=True)
 class MeasureInfo:
-    """What all others need to know of a measure.
+    """The declaration of a measure.
 
     Attributes
     ----------
     function
         The public function, which has the name of the measure.
     label, title
-        What it is called in a picture, and in a table.
+        Its name in a picture and in a table.
     meaning, definition
-        What it tells, and its formula, in one line each.
+        One line that explains it, and its formula.
     make
         Takes options to the measure as a value; None for a special case of another measure.
     special_case_of
@@ -312,7 +95,7 @@ class MeasureInfo:
     sketch
         The scale of the sketches that can answer; None where rows are needed.
     in_assess
-        Whether assessments hold it; it must have an interval.
+        Whether assessments contain it; it must have an interval.
     order
         Measures are listed by increasing order, then by name.
     """
@@ -339,17 +122,15 @@ class MeasureInfo:
         """Whether it is a calibration error or a proper score."""
         return "error" if self.losses is None else "score"
 
-    @property
+    @cached_property
     def options(self) -> tuple[str, ...]:
         """The names of its options, without arguments that are data."""
-        if self.make is None:
-            return ()
-        known = signature(self.make).parameters
+        known = () if self.make is None else signature(self.make).parameters
         return tuple(name for name in validation.keywords(self.function) if name in known)
 
-    @property
+    @cached_property
     def has_interval(self) -> bool:
-        """Whether there is a confidence interval, with the options left as they are."""
+        """Whether there is a confidence interval with default options."""
         return self.make is not None and not self.make().no_interval
 
     def read(self, options: Mapping[str, Any]) -> Measure:
@@ -385,7 +166,7 @@ def comparable() -> list[MeasureInfo]:
 
 
 def assessed() -> list[MeasureInfo]:
-    """Return the measures that an assessment holds."""
+    """Return the measures that an assessment contains."""
     return [info for info in measures().values() if info.in_assess]
 
 
@@ -414,27 +195,32 @@ def error_bound(
 
     Parameters
     ----------
-    sketch
+    sketch : Sketch
         The sketch.
-    measure
-        The name of a measure that a sketch can answer, such as "smooth_ece", "ece", "ecce_mad",
-        "ecce_r", "logit_smoothed_ece", "density_ece" or "brier_score"; or that function.
+    measure : str or callable
+        A measure that a sketch can answer, by name or as the function: "smooth_ece", "ece",
+        "ecce_mad", "ecce_r", "logit_smoothed_ece", "density_ece" or "brier_score".
     **options
-        Options of the measure, as given to it.
+        Options of the measure, as given to its function.
 
     Returns
     -------
     float
         A certified bound on abs(measure of the sketch - measure of the rows), rounding included.
 
+    See Also
+    --------
+    Sketch : Sums over narrow cells of scores that can be merged.
+    estimate : Its intervals of a sketch include this bound.
+
     Notes
     -----
     Binned errors and the Brier score are exact up to rounding. A smooth error at scale s is off by
     at most 0.26 (1 / (N s))^3 / 32, for N cells: with rounding 1e-9 at 50 400 cells and s = 0.01.
-    A cumulative error is off by what the rows of one cell can do between themselves: the bound is
-    the share of one cell in the whole, which for few distinct scores is far more than there is,
-    since rows of one score make one step. The density error with Silverman's rule inherits a
-    cell's width from the quartiles.
+    For a cumulative error the bound is the largest fraction of the weight that one cell holds, as
+    the order of rows within a cell is unknown; with few distinct scores it is far too wide, since
+    rows of equal score make one increment. The density error with Silverman's rule inherits the
+    width of a cell from the quartiles.
 
     Examples
     --------
@@ -450,3 +236,205 @@ def error_bound(
     problem = one_problem(sketch, None, None, None, None, None)
     asked(problem)  # refuses what a sketch cannot answer
     return asked.error_bound(problem)
+
+
+@dataclass(frozen=True, eq=False)
+class LinearImage:
+    """A measure as a norm of a linear function of the residual totals of cells.
+
+    Attributes
+    ----------
+    norm
+        The norm.
+    cell_of, n_cells
+        The cell of each score, and the number of cells.
+    of_totals
+        Takes residual totals and weights of cells, shape (..., cells), to images, shape
+        (..., coordinates); linear in the totals.
+    offset_of
+        Takes weights of cells to the image of a perfectly calibrated population; None where it
+        is 0.
+    of_filled
+        Takes the cells that hold rows to the same image as a function of these alone, where they
+        may be few; None where all cells are needed.
+    at_scale
+        Where the measure is the scale s at which N_s equals s: takes another scale to the image
+        there, over the same cells. None where the measure is the norm itself.
+    """
+
+    norm: ImageNorm
+    cell_of: CellOf
+    n_cells: int
+    of_totals: Callable[[FloatArray, FloatArray], FloatArray]
+    offset_of: Callable[[FloatArray], FloatArray] | None = None
+    of_filled: Callable[[Index], LinearImage] | None = None
+    at_scale: Callable[[float], LinearImage] | None = None
+
+
+def smoothed(r: FloatArray, scale: float) -> FloatArray:
+    """Return totals smoothed by the reflected Gaussian, its scale in units of the interval."""
+    from scipy.fft import dct, idct
+
+    a = dct(r, axis=-1, norm="ortho")
+    a *= np.exp((np.pi * scale * np.arange(r.shape[-1])) ** 2 * -0.5)
+    return np.asarray(idct(a, axis=-1, norm="ortho", overwrite_x=True))
+
+
+def cells_for_smoothing(n_scales: float) -> int:
+    """Return the number of cells for noise smoothed over an interval of `n_scales` scales."""
+    fine = min(_FINE_CELLS_PER_SCALE * n_scales, _MAX_FINE_CELLS)
+    return fast_length(int(min(max(_CELLS_PER_SCALE * n_scales, fine, _MIN_CELLS), _MAX_CELLS)))
+
+
+class ImageNorm(ABC):
+    """A norm N of images, over the last axis, and what intervals need to know of it."""
+
+    @abstractmethod
+    def of(self, images: FloatArray) -> FloatArray:
+        """Return the norm of each image."""
+
+    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
+        """Return an image of minimal norm among those within `slack` of h at each coordinate."""
+        return np.asarray(np.sign(h) * np.maximum(np.abs(h) - slack, 0.0))
+
+    @abstractmethod
+    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+        """Return images along which a given norm looks smallest under noise of this sd."""
+
+    @abstractmethod
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return a subgradient: s with N(h) = <s, h> and <s, g> <= N(g) for every g."""
+
+
+class L1Norm(ImageNorm):
+    """Sum of absolute values: binned, smoothed and logit-smoothed errors."""
+
+    def of(self, images: FloatArray) -> FloatArray:
+        """Return the norm of each image."""
+        return np.asarray(np.abs(images).sum(axis=-1))
+
+    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+        """Return sd, with the sign of the nearest coordinate of h whose sign is known.
+
+        Noise adds sum_k sd_k f(abs(h_k) / sd_k) on average, f(u) = E abs(u + Z) - u. As f is
+        convex this is minimal, for a given norm, where abs(h) is proportional to sd; and since
+        noise is positively correlated between neighbours, the norm varies most where signs agree.
+        """
+        (known,) = np.nonzero(np.abs(h) > _SIGNIFICANT * sd)
+        if not len(known):
+            return (sd,)
+        between = (known[1:] + known[:-1]) / 2
+        nearest = known[np.searchsorted(between, np.arange(len(h)))]
+        return (sd * np.sign(h[nearest]),)
+
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return the signs of h."""
+        return np.sign(h)
+
+
+class L2Norm(ImageNorm):
+    """Root of the sum of squares."""
+
+    def of(self, images: FloatArray) -> FloatArray:
+        """Return the norm of each image."""
+        return np.asarray(np.sqrt(np.einsum("...i,...i->...", images, images)))
+
+    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+        """Return sd and h: noise adds much the same everywhere, and spreads along its own axes."""
+        return (sd, h)
+
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return h scaled to norm 1."""
+        size = self.of(h)
+        return h / size if size > 0 else np.zeros_like(h)
+
+
+class MaxNorm(ImageNorm):
+    """Maximum absolute value of cumulative sums that start at 0."""
+
+    def of(self, images: FloatArray) -> FloatArray:
+        """Return the norm of each image."""
+        return np.asarray(np.maximum(images.max(axis=-1), -images.min(axis=-1)))
+
+    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
+        """Return h with its maxima cut to one height: any may be the population's maximum."""
+        most = max(float((np.abs(h) - slack).max()), 0.0)
+        return np.clip(h, -most, most)
+
+    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+        """Return sums that rise until the most variable place that may be the maximum."""
+        time, sums = _with_start(sd * sd), _with_start(h)
+        return (_one_peak(time, 0.0, float(_times_of_maximum(np.abs(sums), time).max())),)
+
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return the sign of h where it is farthest from 0, and 0 elsewhere."""
+        return np.where(np.arange(len(h)) == np.argmax(np.abs(h)), np.sign(h), 0.0)
+
+
+class RangeNorm(ImageNorm):
+    """Maximum less minimum of cumulative sums that start at 0."""
+
+    def of(self, images: FloatArray) -> FloatArray:
+        """Return the norm of each image."""
+        high, low = images.max(axis=-1), images.min(axis=-1)
+        return np.asarray(np.maximum(high, 0.0) - np.minimum(low, 0.0))
+
+    def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
+        """Return h with its maxima cut to one height and its minima to another."""
+        low, high = min(float((h + slack).min()), 0.0), max(float((h - slack).max()), 0.0)
+        return np.clip(h, low, high)
+
+    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+        """Return sums that rise over the longest time that may lie between the extremes."""
+        time, sums = _with_start(sd * sd), _with_start(h)
+        highest, lowest = _times_of_maximum(sums, time), _times_of_maximum(-sums, time)
+        spans = ((lowest.min(), highest.max()), (highest.min(), lowest.max()))
+        start, end = max(spans, key=lambda ends: ends[1] - ends[0])
+        return (_one_peak(time, float(start), float(end)),)
+
+    def slope(self, h: FloatArray) -> FloatArray:
+        """Return 1 at the maximum if it is above 0, -1 at the minimum if below, 0 elsewhere."""
+        place = np.arange(len(h))
+        highest, lowest = place == np.argmax(h), place == np.argmin(h)
+        return np.where(highest & (h > 0), 1.0, 0.0) - np.where(lowest & (h < 0), 1.0, 0.0)
+
+
+def shifted_norms(
+    norm: ImageNorm, images: FloatArray, shift: FloatArray | float = 0.0, factor: float = 1.0
+) -> FloatArray:
+    """Return the norms of factor * images + shift, a few images at a time."""
+    norms, step = np.empty(len(images)), max(1, _CHUNK // images.shape[1])
+    for start in range(0, len(images), step):
+        chunk = slice(start, start + step)
+        shifted = images[chunk] * factor
+        shifted += shift
+        norms[chunk] = norm.of(shifted)
+    return norms
+
+
+def _with_start(sums: FloatArray) -> FloatArray:
+    return np.concatenate(([0.0], sums))
+
+
+def _times_of_maximum(sums: FloatArray, time: FloatArray) -> FloatArray:
+    """Return the times at which the population's cumulative sums may be highest.
+
+    The variance of cumulative sums serves as time: the variance of the difference of two sums is
+    the time between them.
+    """
+    top = int(np.argmax(sums))
+    near = sums >= sums[top] - _SIGNIFICANT * np.sqrt(np.abs(time - time[top]))
+    return np.asarray(time[near])
+
+
+def _one_peak(time: FloatArray, start: float, end: float) -> FloatArray:
+    """Return cumulative sums, without that at time 0, with one minimum and one maximum.
+
+    They fall until `start`, rise steadily until `end` and fall again, on either side no further
+    than half way: where they stayed level noise would make a higher maximum.
+    """
+    rise = end - start
+    before, after = np.maximum(start - time, 0.0), np.maximum(time - end, 0.0)
+    sums = np.clip(time, start, end) - start
+    sums += np.minimum(before, rise / 2) - np.minimum(after, rise / 2)
+    return np.asarray(sums[1:] - sums[0])

@@ -1,27 +1,36 @@
-"""Numbers that come with a range, a place or parts."""
+"""Proper scores, and how much of them is miscalibration.
+
+A proper score mixes calibration with sharpness; isotonic regression separates them (CORP,
+Dimitriadis, Gneiting and Jordan 2021).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable, one_problem, read_table, reduce_table
+from calibrant.data.classes import ClassTable, RowOptions, one_problem, read_table, reduce_table
 from calibrant.data.problem import Block, Problem
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.monotone import isotonic_fit
 
 __all__ = ["brier_score", "log_score", "score_decomposition"]
 
+# The loss of each row, or of each row and class, from predictions and outcomes.
+Loss = Callable[[FloatArray, FloatArray], FloatArray]
+
 
 @dataclass(frozen=True)
 class ScoreDecomposition(Result):
-    """A mean score split into what calibration costs, what discrimination gains, and the rest.
+    """A mean score split into miscalibration, discrimination and uncertainty.
 
     score = miscalibration - discrimination + uncertainty, up to rounding.
     """
@@ -32,13 +41,16 @@ class ScoreDecomposition(Result):
     uncertainty: float
 
 
-# Proper scores, and what part of them calibration is.
-#
-# A proper score mixes calibration with sharpness; isotonic regression takes them apart (CORP,
-# Dimitriadis, Gneiting and Jordan 2021).
+def _squared_error(p: FloatArray, y: FloatArray) -> FloatArray:
+    return (p - y) ** 2
 
-# The loss of each row from its prediction and outcome (or its rows of them, one column a class).
-Loss = Callable[[FloatArray, FloatArray], FloatArray]
+
+def _cross_entropy(p: FloatArray, y: FloatArray) -> FloatArray:
+    from scipy.special import xlog1py, xlogy
+
+    if p.ndim == 2:
+        return np.asarray(-xlogy(y, p))
+    return np.asarray(-(xlogy(y, p) + xlog1py(1 - y, -p)))
 
 
 @dataclass(frozen=True)
@@ -63,11 +75,15 @@ class LogScore(Measure):
         return _mean_loss(problem.rows.blocks(), _cross_entropy)
 
 
+@overload
+def brier_score(y_true: Sketch, **options: Unpack[RowOptions]) -> float: ...
+@overload
+def brier_score(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]) -> float: ...
 def brier_score(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -79,15 +95,31 @@ def brier_score(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        None for the full score; otherwise as in :func:`calibrant.ece`.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"}, class label or None
+        None: the score of all classes together. Otherwise binary problem(s) of an (n, C) array: the
+        predicted class is right; each class against the rest; the predicted class is right, by
+        predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
-        The score. A soft label y counts (p - y)^2.
+        The score. A soft label y has loss (p - y)^2.
+
+    See Also
+    --------
+    score_decomposition : Miscalibration, discrimination and uncertainty.
+    compare : The scores of several models.
 
     References
     ----------
@@ -107,10 +139,10 @@ def brier_score(
 
 
 def log_score(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -122,19 +154,35 @@ def log_score(
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        None for the full score; otherwise as in :func:`calibrant.ece`.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"}, class label or None
+        None: the score of all classes together. Otherwise binary problem(s) of an (n, C) array: the
+        predicted class is right; each class against the rest; the predicted class is right, by
+        predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The score; inf where an outcome that was given probability 0 happened. Nothing is clipped.
 
+    See Also
+    --------
+    score_decomposition : Miscalibration, discrimination and uncertainty.
+    compare : The scores of several models.
+
     Notes
     -----
-    With soft labels it is the cross-entropy, whose least value is the labels' own entropy.
+    With soft labels it is the cross-entropy, whose minimum is the entropy of the labels.
 
     References
     ----------
@@ -154,39 +202,53 @@ def log_score(
 
 
 def score_decomposition(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
     score: Literal["brier", "log"] = "brier",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> ScoreDecomposition:
-    """Split a mean score by isotonic regression: miscalibration - discrimination + uncertainty.
+    """Decompose a mean score by isotonic regression into three parts.
 
-    With S(q) the mean score of predictions q, r the isotonic regression of outcomes on
-    predictions and m the mean outcome: miscalibration = S(p) - S(r), what recalibration would
-    save; discrimination = S(m) - S(r), what ranking gains; uncertainty = S(m).
+    score = miscalibration - discrimination + uncertainty. With S(q) the mean score of predictions
+    q, r the isotonic regression of outcomes on predictions and m the mean outcome:
+    miscalibration = S(p) - S(r), discrimination = S(m) - S(r) and uncertainty = S(m).
 
     Parameters
     ----------
-    y_true, y_prob, sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    score
-        "brier" or "log".
-    multiclass
-        "confidence" or a class label; the decomposition is of one binary problem.
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    score : {"brier", "log"}
+        The Brier score or the log score.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     ScoreDecomposition
-        All three parts are non-negative and add up to the score, up to rounding.
+        All three parts are non-negative; they combine to the score up to rounding.
+
+    See Also
+    --------
+    brier_score, log_score : The scores.
 
     Notes
     -----
     Miscalibration is positive even for calibrated predictions, since isotonic regression fits
-    noise: it is a descriptive split of this sample's score. O(n log n).
+    noise: the decomposition describes the score of this sample. O(n log n).
 
     References
     ----------
@@ -201,6 +263,11 @@ def score_decomposition(
     validation.check_choice(score, "score", ("brier", "log"))
     loss = _squared_error if score == "brier" else _cross_entropy
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    return decomposition_of(problem, loss)
+
+
+def decomposition_of(problem: Problem, loss: Loss = _squared_error) -> ScoreDecomposition:
+    """Return the decomposition of the mean loss of one problem."""
     p, y, w = problem.rows.columns()
     pooled = problem.rows.pooled
     fitted = isotonic_fit(pooled.true / pooled.weight, pooled.weight)
@@ -211,7 +278,7 @@ def score_decomposition(
     )
     return ScoreDecomposition(
         score=actual,
-        # Never negative, but for rounding.
+        # Negative by rounding only.
         miscalibration=max(actual - recalibrated, 0.0),
         discrimination=max(constant - recalibrated, 0.0),
         uncertainty=constant,
@@ -227,20 +294,8 @@ def _mean_loss(blocks: Iterable[Block], loss: Loss) -> float:
     return total / weight
 
 
-def _squared_error(p: FloatArray, y: FloatArray) -> FloatArray:
-    return (p - y) ** 2
-
-
-def _cross_entropy(p: FloatArray, y: FloatArray) -> FloatArray:
-    from scipy.special import xlog1py, xlogy
-
-    if p.ndim == 2:
-        return np.asarray(-xlogy(y, p))
-    return np.asarray(-(xlogy(y, p) + xlog1py(1 - y, -p)))
-
-
 def _brier_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
-    # The squared errors of two outcomes are the same: one of them is the score.
+    # With two classes the squared errors of both are equal, and the binary score is one of them.
     scale = 0.5 if prob.shape[1] == 2 else 1.0
     seen = scale * np.sum((prob - outcome) ** 2, axis=1)
     return seen, scale * (np.sum(prob**2, axis=1, keepdims=True) - 2 * prob + 1)

@@ -1,21 +1,36 @@
-"""Roots of monotone functions, and the scale at which a falling norm equals the scale itself."""
+"""SmoothECE: the calibration error after smoothing at the scale of the error itself.
+
+    h_s(t)  = (1/W) sum_i w_i K_s(t, p_i) (y_i - p_i)
+    smECE_s = integral of abs(h_s) over [0, 1],   which does not grow with s
+    smECE   = the one s with smECE_s = s
+
+K_s(., p) is the density of p + s Z reflected into [0, 1], which keeps all of its mass also for
+p = 0 and p = 1. (Read as a sum over a set of preimages, eq. 2 of the paper gives those two points
+half of it; its Lemma 25 needs all.)
+
+The residuals are expanded into cosines once, in O(n); each smECE_s then takes time that depends on
+s only. Below s = 1/4096 the gaps between scores are left out, which takes a sort.
+"""
 
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
-from typing import Any, Literal, NamedTuple
+from functools import cached_property, partial
+from typing import Any, Literal, NamedTuple, Unpack, overload
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import reduce_classes
+from calibrant.data.classes import RowOptions, reduce_classes
 from calibrant.data.problem import Index, Line, Problem
+from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.measures.registry import (
     L1Norm,
@@ -24,7 +39,6 @@ from calibrant.measures.registry import (
     MeasureInfo,
     cells_for_smoothing,
     smoothed,
-    total,
 )
 from calibrant.numerics import smoothing
 from calibrant.numerics.probability import logit
@@ -40,86 +54,100 @@ from calibrant.numerics.smoothing import (
 
 __all__ = ["smooth_ece"]
 
-_MAX_STEPS = 100
-
-
-# Newton steps, in units of the scale, after which the norm is not evaluated again. Where zeros of
-# what the norm is of come or go, its slope has a root's bend: the error is the step to 3/2.
-_SHORT, ROUGH = 3e-7, 3e-3
-
-
-class _Point(NamedTuple):
-    scale: float
-    gap: float
-    slope: float
-
-
-Norm = Callable[[float], tuple[float, float]]
-
-
-def fixed_point(norm: Norm, lowest: float, start: float, short: float = _SHORT) -> float | None:
-    """Return the s in [lowest, 1] with norm(s) = s, or None where it lies below.
-
-    `norm` gives values in [0, 1] and their derivative, which is nowhere positive, so that
-    norm(s) - s falls at least as fast as -s. Goes by the cubic through the last two points, between
-    the scales known to lie on either side, and stops at a Newton step that is `short`.
-    """
-    low, high = 0.0, 1.0
-    s = min(max(start, lowest), 1.0)
-    last: _Point | None = None
-    for _ in range(_MAX_STEPS):
-        value, derivative = norm(s)
-        point = _Point(s, value - s, derivative - 1)
-        if point.gap < 0 and s <= lowest:
-            return None
-        low, high = (s, high) if point.gap > 0 else (low, s)
-        newton, target = _newton(point), _inverse_cubic(point, last)
-        step = abs(newton - s)
-        if step <= short * s:
-            return target if abs(target - newton) <= step else newton
-        if not low < target < high:
-            target = newton if low < newton < high else math.sqrt(low * high)
-        last, s = point, min(max(target, lowest), 1.0)
-    return s
-
-
-def _newton(point: _Point) -> float:
-    return point.scale - point.gap / point.slope
-
-
-def _inverse_cubic(point: _Point, last: _Point | None) -> float:
-    """Return where the gap closes, by Hermite's cubic for the scale given the gap, or by Newton."""
-    if last is None or last.gap == point.gap:
-        return _newton(point)
-    rise = last.gap - point.gap
-    t = -point.gap / rise
-    secant = (last.scale - point.scale) / rise
-    start, end = 1 / point.slope - secant, 1 / last.slope - secant
-    return point.scale + t * rise * (secant + (1 - t) * (start * (1 - t) - end * t))
-
-
-# The smooth error as a value: the residual measure, ready to be smoothed at any scale.
-
 # An increasing function of the score; infinite values are allowed at 0 and 1.
 Increasing = Callable[[FloatArray], FloatArray]
 
 # Calibrated predictions have smECE near 0.3 n^(-1/3): the first search goes a little below.
 _NOISE_SCALE = 0.25
-# So many rows that it pays to see in a part of them which scale to resolve.
+# From this many rows on, a subsample shows which scales to resolve.
 _MANY = 1 << 19
-# Below these scales rows are sorted and gaps between them are left out.
+# Below this scale rows are sorted and gaps between them are left out.
 _COARSE = 1 / FEW_SCALES
-# A curve at a smaller bandwidth is the same to the eye.
+# A curve at a smaller bandwidth looks the same.
 _MIN_CURVE_BANDWIDTH = 1e-3
-# Scales so near to each other that one set of coefficients serves both.
+# Scales within this factor are served by one set of coefficients.
 _NEARBY = 1.5
-# What rounding may leave of errors that cancel, in units of their sum.
+# Rounding error of residuals that cancel, in units of their sum.
 _ROUNDING = 1e-17
 _TINY = float(np.finfo(np.float64).tiny)
-# Where rows are few, their noise is smoothed by a matrix product over the cells near them.
+# Newton steps, in units of the scale, after which the norm is not evaluated again. Where a zero of
+# h_s appears or vanishes, the slope changes like a square root: the error is the step to 3/2.
+_TOLERANCE, _ROUGH_TOLERANCE = 3e-7, 3e-3
+_MAX_STEPS = 100
+# Where few cells hold rows, their noise is smoothed by a matrix product over the cells near them.
 _FEW_PER_CELL = 16
-# So many scales away nothing is left, not even of the smallest of numbers.
-_NOWHERE = 40.0
+# This many scales away the Gaussian is 0 in double precision.
+_UNDERFLOW = 40.0
+
+
+class SmoothOptions(RowOptions, total=False):
+    """Options of :func:`smooth_ece`."""
+
+    bandwidth: float | None
+    scale: Literal["probability", "logit"] | Increasing
+
+
+@dataclass(frozen=True)
+class SmoothError(Measure):
+    """The L1 norm of the smoothed residuals, at a given scale or at its own."""
+
+    bandwidth: float | None = None
+    transform: Increasing | None = None
+
+    def __call__(self, problem: Problem) -> float:
+        """Return the error of one problem."""
+        residuals = self._residuals(problem)
+        if self.bandwidth is None:
+            return residuals.fixed_point()
+        return residuals.error(self.bandwidth)
+
+    def error_bound(self, problem: Problem) -> float:
+        """Bound the distance from the error of the rows themselves.
+
+        The norms at one scale differ by at most the L1 norm of the difference. So do the fixed
+        points: where one norm equals its scale, the other differs from it by no more than that,
+        and norm minus scale falls at least as fast as the scale grows.
+        """
+        if problem.is_exact:
+            return 0.0
+        scale = self(problem) if self.bandwidth is None else self.bandwidth
+        finest = self._residuals(problem).finest(0.0)
+        if self.transform is None:
+            error = problem.spectrum_error(max(scale, finest), "residual")
+        else:
+            error = _logit_line(problem, self.transform, 1.0).error(max(scale, finest), "residual")
+        # Below the finest scale all that is known is that smECE lies there.
+        return max(error, finest) if scale <= finest else error
+
+    @property
+    def no_interval(self) -> str:
+        """Why there is no confidence interval."""
+        other = self.transform is not None
+        return "on scales other than 'probability': use logit_smoothed_ece" if other else ""
+
+    def image(self, problem: Problem, value: float) -> LinearImage:
+        """Return the smoothed residuals, at the scale given or at that found, `value`."""
+        scale = self.bandwidth
+        if scale is None:
+            # Residuals that are all 0 are the same at every scale.
+            scale = max(value, problem.finest_scale) if value > 0 else 1.0
+        cells = _SmoothCells(cells_for_smoothing(1 / scale), is_fixed=self.bandwidth is not None)
+        return cells.image(scale)
+
+    def _residuals(self, problem: Problem) -> Residuals:
+        if self.transform is not None:
+            # The fixed point is at most 1, as the error is.
+            return _residuals_on_line(problem, self.transform, self.bandwidth or 1.0)
+        if problem.is_exact:
+            return _SampleResiduals(problem.n, problem)
+        finest = partial(max, problem.finest_scale)
+        return _SketchResiduals(problem.n, partial(_reflected_spectrum, problem), finest)
+
+
+def curve_bandwidth(problem: Problem, smooth_ece: float | None = None) -> float:
+    """Return smECE, computed unless given, as the bandwidth of a curve that can be resolved."""
+    error = SmoothError()(problem) if smooth_ece is None else smooth_ece
+    return max(error, _MIN_CURVE_BANDWIDTH, problem.finest_scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -129,9 +157,9 @@ class ResidualSpectrum:
     Attributes
     ----------
     a, length
-        Cosine coefficients of the measure over an interval, and its length.
+        Cosine coefficients of the residual measure over an interval, and its length.
     constant
-        The error of rows apart from it, which these scales do not change.
+        The error of other rows, which does not depend on the scale.
     """
 
     a: FloatArray
@@ -147,87 +175,125 @@ class ResidualSpectrum:
         """Return about where smECE equals its scale, given what noise usually makes it.
 
         smECE is at least the mean residual a_0, and usually not far below the root mean square of
-        what is left when that, and noise, are smoothed away.
+        residuals smoothed at the scale of that mean and the noise.
         """
-        seen = abs(float(self.a[0])) + self.constant + noise
-        return self.constant + 0.8 * smoothing.l2_norm(self.a, seen / self.length)
+        scale = abs(float(self.a[0])) + self.constant + noise
+        return self.constant + 0.8 * smoothing.l2_norm(self.a, scale / self.length)
 
     def fixed_point(self, lowest: float, guess: float) -> float | None:
-        """Return the scale at which smECE equals itself unless it lies below `lowest`."""
-        # Rough norms, in half the time, say where to begin, and decide nothing.
-        guess = fixed_point(partial(self.norm, rough=True), lowest, guess, ROUGH) or lowest
-        return fixed_point(self.norm, lowest, guess)
+        """Return the scale that equals its smECE, or None where it lies below `lowest`."""
+        # A search with rough norms, in half the time, gives the starting point.
+        rough = fixed_point(partial(self.norm, rough=True), lowest, guess, _ROUGH_TOLERANCE)
+        return fixed_point(self.norm, lowest, rough or lowest)
 
 
-@dataclass(frozen=True)
-class Residuals:
-    """The residual measure (1/W) sum w (y - p) delta on an interval or on the line.
+class _Point(NamedTuple):
+    scale: float
+    gap: float
+    slope: float
 
-    Attributes
-    ----------
-    above
-        Makes the measure ready for all scales from one on up to 1; None where that is too long.
-    between
-        Makes the measure ready for scales between two that are near to each other.
-    finest
-        Takes a scale and returns the least from there on that can be resolved.
-    most
-        Gives the most that smECE can be: what it would be if nothing were smoothed.
-    n
-        The number of rows.
-    part
-        Gives the measure of some of very many rows.
-    on_line
-        Whether scales are those of a function of the scores, of which none need be fine enough.
+    def newton(self) -> float:
+        return self.scale - self.gap / self.slope
+
+
+def fixed_point(
+    norm: Callable[[float], tuple[float, float]],
+    lowest: float,
+    start: float,
+    tolerance: float = _TOLERANCE,
+) -> float | None:
+    """Return the s in [lowest, 1] with norm(s) = s, or None where it lies below.
+
+    `norm` returns values in [0, 1] and their derivative, which is nowhere positive: norm(s) - s
+    falls at least as fast as -s. Each step goes to the root of the cubic through the last two
+    points, within the bracket so far; the search ends at a Newton step within `tolerance`.
     """
+    low, high = 0.0, 1.0
+    s = min(max(start, lowest), 1.0)
+    last: _Point | None = None
+    for _ in range(_MAX_STEPS):
+        value, derivative = norm(s)
+        point = _Point(s, value - s, derivative - 1)
+        if point.gap < 0 and s <= lowest:
+            return None
+        low, high = (s, high) if point.gap > 0 else (low, s)
+        newton, target = point.newton(), _inverse_cubic(point, last)
+        step = abs(newton - s)
+        if step <= tolerance * s:
+            return target if abs(target - newton) <= step else newton
+        if not low < target < high:
+            target = newton if low < newton < high else math.sqrt(low * high)
+        last, s = point, min(max(target, lowest), 1.0)
+    return s
 
-    above: Callable[[float], ResidualSpectrum | None]
-    between: Callable[[float, float], ResidualSpectrum]
-    finest: Callable[[float], float]
-    most: Callable[[], float]
+
+def _inverse_cubic(point: _Point, last: _Point | None) -> float:
+    """Return where the gap is 0 by Hermite interpolation of the scale as a function of the gap."""
+    if last is None or last.gap == point.gap:
+        return point.newton()
+    rise = last.gap - point.gap
+    t = -point.gap / rise
+    secant = (last.scale - point.scale) / rise
+    start, end = 1 / point.slope - secant, 1 / last.slope - secant
+    return point.scale + t * rise * (secant + (1 - t) * (start * (1 - t) - end * t))
+
+
+@dataclass(frozen=True, eq=False)
+class Residuals(ABC):
+    """The residual measure (1/W) sum w (y - p) delta of n rows, on an interval or on the line."""
+
     n: int
-    part: Callable[[], Residuals] | None = None
-    on_line: bool = False
+
+    @property
+    @abstractmethod
+    def unsmoothed(self) -> float:
+        """The error without smoothing, or a bound: the maximum of smECE over scales."""
+
+    @abstractmethod
+    def above(self, fine: float) -> ResidualSpectrum | None:
+        """Return the spectrum for all scales from `fine` to 1; None where it would be too long."""
+
+    @abstractmethod
+    def between(self, fine: float, coarse: float) -> ResidualSpectrum:
+        """Return the spectrum for scales between two that are near each other."""
+
+    @abstractmethod
+    def finest(self, scale: float) -> float:
+        """Return the smallest scale from `scale` on that can be resolved."""
+
+    def subsample(self) -> Residuals | None:
+        """Return the residuals of some of very many rows; None where there are fewer."""
+        return None
 
     def error(self, bandwidth: float) -> float:
         """Return smECE at a given scale."""
-        least = self.finest(bandwidth)
-        if bandwidth < least:
+        finest = self.finest(bandwidth)
+        if bandwidth < finest:
             raise CalibrantError(
                 "must be at least {minimum:.2g} for scores this close together",
                 argument="bandwidth",
                 value=bandwidth,
-                minimum=least,
+                minimum=finest,
             )
         return self._at(bandwidth)
 
     def fixed_point(self) -> float:
-        """Return the scale at which smECE equals itself.
-
-        Where that is too fine to be resolved it is smECE at the finest scale that is, which is less
-        than the scale itself.
-        """
-        lowest = self.finest(_usual_noise(self.n))
-        found = self._near_that_of_a_subsample(lowest)
-        if found is not None:
-            return found
+        """Return the scale at which smECE equals the scale."""
+        noise = _usual_noise(self.n)
+        lowest = self.finest(noise)
+        part = self.subsample()
+        if part is not None:
+            # Fewer rows are noisier: without their noise, smECE is not much less.
+            seen = part.fixed_point() - 2 * _usual_noise(part.n)
+            spectrum = self.above(seen) if seen > lowest else None
+            found = None if spectrum is None else spectrum.fixed_point(seen, spectrum.guess(noise))
+            if found is not None:
+                return found
         spectrum = self.above(lowest)
         if spectrum is None:
             return self._below(1.0)
-        found = spectrum.fixed_point(lowest, spectrum.guess(_usual_noise(self.n)))
+        found = spectrum.fixed_point(lowest, spectrum.guess(noise))
         return self._below(lowest) if found is None else found
-
-    def _near_that_of_a_subsample(self, lowest: float) -> float | None:
-        """Return the fixed point if it is where a part of the rows has it, far above `lowest`."""
-        if self.part is None:
-            return None
-        part = self.part()
-        # Fewer rows are noisier: without their noise, smECE is not much less.
-        seen = part.fixed_point() - 2 * _usual_noise(part.n)
-        spectrum = self.above(seen) if seen > lowest else None
-        if spectrum is None:
-            return None
-        return spectrum.fixed_point(seen, spectrum.guess(_usual_noise(self.n)))
 
     def _below(self, scale: float) -> float:
         """Return the fixed point if it lies below a scale.
@@ -235,10 +301,9 @@ class Residuals:
         As smECE falls when the scale grows, the fixed point lies between any scale and the smECE
         there.
         """
-        most = self.most()
-        if most == 0:
+        if self.unsmoothed == 0:
             return 0.0
-        low, high = max(_ROUNDING * most, _TINY), min(most, scale)
+        low, high = max(_ROUNDING * self.unsmoothed, _TINY), min(self.unsmoothed, scale)
         s, limit = self.finest(high), math.nextafter(high, math.inf)
         while s < limit:
             value = self._at(s)
@@ -246,108 +311,98 @@ class Residuals:
             if high <= _NEARBY * low:
                 return self.between(low, high).fixed_point(low, s) or low
             s, limit = self.finest(math.sqrt(low * high)), high
-        if self.on_line:
-            raise CalibrantError(
-                "must not spread scores so far: nothing finer than {finest:.2g} can be resolved, "
-                "and smECE is",
-                argument="scale",
-                finest=s,
-            )
-        return self._at(s)
+        return self._unresolved(s)
+
+    def _unresolved(self, finest: float) -> float:
+        """Return smECE at the finest scale: less than that scale, as the fixed point is."""
+        return self._at(finest)
 
     def _at(self, scale: float) -> float:
         return self.between(scale, scale).norm(scale)[0]
 
 
-def residuals(problem: Problem) -> Residuals:
-    """Return the residuals on [0, 1], reflected at both ends."""
+@dataclass(frozen=True, eq=False)
+class _SampleResiduals(Residuals):
+    """Residuals of rows on [0, 1], reflected at both ends."""
 
-    def whole(fine: float, coarse: float = 1.0) -> ResidualSpectrum:
-        return ResidualSpectrum(problem.spectrum(fine, "residual")[0] / problem.weight)
+    problem: Problem
 
-    if not problem.is_exact:
-        finest = partial(max, problem.finest_scale)
-        return Residuals(whole, whole, finest, lambda: 1.0, problem.n)
+    @cached_property
+    def points(self) -> _Points:
+        """The distinct scores, for scales so fine that gaps between them are left out."""
+        pooled = self.problem.rows.pooled
+        return _Points(self.n, pooled.score, pooled.residual / self.problem.weight, (0.0, 1.0))
 
-    def points() -> Points:
-        pooled = problem.rows.pooled
-        return Points(pooled.score, pooled.residual / problem.weight, (0.0, 1.0))
+    @property
+    def unsmoothed(self) -> float:
+        return self.points.unsmoothed
 
-    def between(fine: float, coarse: float) -> ResidualSpectrum:
-        return whole(fine) if fine >= _COARSE else points().between(fine, coarse)
+    def above(self, fine: float) -> ResidualSpectrum | None:
+        return _reflected_spectrum(self.problem, fine) if fine >= _COARSE else None
 
-    return Residuals(
-        above=lambda fine: whole(fine) if fine >= _COARSE else None,
-        between=between,
-        finest=lambda scale: scale if scale >= _COARSE else points().finest(scale),
-        most=lambda: points().most,
-        n=problem.n,
-        part=(lambda: residuals(problem.part())) if problem.n >= _MANY else None,
-    )
+    def between(self, fine: float, coarse: float) -> ResidualSpectrum:
+        return self.above(fine) or self.points.between(fine, coarse)
 
+    def finest(self, scale: float) -> float:
+        return scale if scale >= _COARSE else self.points.finest(scale)
 
-def residuals_on_line(problem: Problem, transform: Increasing, tails: float) -> Residuals:
-    """Return the residuals at u = transform(p) on the line, for scales up to `tails`.
-
-    Rows whose u is infinite (p = 0 and p = 1 on the logit scale) stay where they are.
-    """
-    if problem.is_exact:
-        pooled = problem.rows.pooled
-        u, r = _increasing_values(transform, pooled.score), pooled.residual / problem.weight
-        inside = np.isfinite(u)
-        beyond = abs(float(r[u == -np.inf].sum())) + abs(float(r[u == np.inf].sum()))
-        points = Points(u[inside], r[inside], NO_BOUNDS, beyond)
-        return Residuals(
-            above=points.above,
-            between=points.between,
-            finest=points.finest,
-            most=lambda: points.most,
-            n=problem.n,
-            on_line=True,
-        )
-    line = _known_line(problem, transform, tails)
-    ends = sum(abs(end) for end in line.ends("residual")) / problem.weight
-
-    def between(fine: float, coarse: float = 1.0) -> ResidualSpectrum:
-        interval = line.interval(fine, "residual")
-        a = interval.coefficients[0] / problem.weight
-        return ResidualSpectrum(a, interval.axis.length, ends)
-
-    return Residuals(between, between, line.finest, lambda: 1.0, problem.n)
+    def subsample(self) -> Residuals | None:
+        if self.n < _MANY:
+            return None
+        part = self.problem.part()
+        return _SampleResiduals(part.n, part)
 
 
 @dataclass(frozen=True, eq=False)
-class Points:
-    """Distinct points that hold rows, in increasing order.
+class _SketchResiduals(Residuals):
+    """Residuals of a sketch, which has one spectrum for all scales that it resolves."""
+
+    spectrum: Callable[[float], ResidualSpectrum]
+    finest_scale: Callable[[float], float]
+
+    @property
+    def unsmoothed(self) -> float:
+        return 1.0
+
+    def above(self, fine: float) -> ResidualSpectrum:
+        return self.spectrum(fine)
+
+    def between(self, fine: float, coarse: float) -> ResidualSpectrum:
+        return self.spectrum(fine)
+
+    def finest(self, scale: float) -> float:
+        return self.finest_scale(scale)
+
+
+@dataclass(frozen=True, eq=False)
+class _Points(Residuals):
+    """Residuals at distinct points of the line.
 
     Attributes
     ----------
     u, r
-        The points, and the measure of each.
+        The points, increasing, and the residual at each.
     bounds
         Where smoothing is reflected.
-    beyond
-        The error of rows at infinity, which no noise can move.
+    at_infinity
+        The error of rows at infinity, which smoothing does not move.
     """
 
     u: FloatArray
     r: FloatArray
-    bounds: Bounds
-    beyond: float = 0.0
+    bounds: Bounds = NO_BOUNDS
+    at_infinity: float = 0.0
 
     @property
-    def most(self) -> float:
-        """The error if nothing is smoothed."""
-        return self.beyond + float(np.abs(self.r).sum())
+    def unsmoothed(self) -> float:
+        return self.at_infinity + float(np.abs(self.r).sum())
 
     def above(self, fine: float) -> ResidualSpectrum | None:
-        """Make the measure ready for scales from one on up to 1."""
         return self.between(fine, 1.0) if self._is_short(fine) else None
 
     def between(self, fine: float, coarse: float) -> ResidualSpectrum:
-        """Make the measure ready for scales between two."""
         mixed = self._mixed(coarse)
-        constant = self.beyond + float(np.abs(self.r[~mixed]).sum())
+        constant = self.at_infinity + float(np.abs(self.r[~mixed]).sum())
         if not mixed.any():
             return ResidualSpectrum(np.zeros(1), fine, constant)
         u, r = self.u[mixed], self.r[mixed]
@@ -355,29 +410,62 @@ class Points:
         return ResidualSpectrum(interval.coefficients[0], interval.axis.length, constant)
 
     def finest(self, scale: float) -> float:
-        """Return the least scale from this one on that can be resolved."""
         if self._is_short(scale):
             return scale
         if finest_packed(self.u[self._mixed(scale)], scale, GAUSSIAN_RADIUS, self.bounds) == scale:
             return scale
         return finest_packed(self.u, scale, GAUSSIAN_RADIUS, self.bounds)
 
+    def _unresolved(self, finest: float) -> float:
+        raise CalibrantError(
+            "must not spread scores so far: nothing finer than {finest:.2g} can be resolved, and "
+            "smECE is",
+            argument="scale",
+            finest=finest,
+        )
+
     def _is_short(self, scale: float) -> bool:
         """Tell whether all points lie within a few scales."""
         return not len(self.u) or bool(self.u[-1] - self.u[0] <= FEW_SCALES * scale)
 
     def _mixed(self, scale: float) -> npt.NDArray[np.bool_]:
-        """Tell which rows are smoothed into rows of the other sign: others' errors never change."""
+        """Tell which points are smoothed into points of the other sign: only their error varies."""
         if not len(self.u):
             return np.zeros(0, dtype=bool)
         begins = run_starts(self.u, GAUSSIAN_RADIUS * scale)
-        has_both = (np.minimum.reduceat(self.r, begins) < 0) & (
-            np.maximum.reduceat(self.r, begins) > 0
-        )
-        return np.repeat(has_both, np.diff(begins, append=len(self.u)))
+        low, high = (f.reduceat(self.r, begins) for f in (np.minimum, np.maximum))
+        return np.repeat((low < 0) & (high > 0), np.diff(begins, append=len(self.u)))
 
 
-def _known_line(problem: Problem, transform: Increasing, tails: float) -> Line:
+def _reflected_spectrum(problem: Problem, fine: float) -> ResidualSpectrum:
+    """Return the spectrum on [0, 1] for scales from `fine` on."""
+    return ResidualSpectrum(problem.spectrum(fine, "residual")[0] / problem.weight)
+
+
+def _residuals_on_line(problem: Problem, transform: Increasing, tails: float) -> Residuals:
+    """Return the residuals at u = transform(p) on the line, for scales up to `tails`.
+
+    Rows whose u is infinite (p = 0 and p = 1 on the logit scale) are not smoothed.
+    """
+    if problem.is_exact:
+        pooled = problem.rows.pooled
+        u, r = _transformed(transform, pooled.score), pooled.residual / problem.weight
+        inside = np.isfinite(u)
+        at_infinity = abs(float(r[u == -np.inf].sum())) + abs(float(r[u == np.inf].sum()))
+        return _Points(problem.n, u[inside], r[inside], at_infinity=at_infinity)
+    line = _logit_line(problem, transform, tails)
+    at_infinity = sum(abs(end) for end in line.ends("residual")) / problem.weight
+
+    def spectrum(fine: float) -> ResidualSpectrum:
+        interval = line.interval(fine, "residual")
+        a = interval.coefficients[0] / problem.weight
+        return ResidualSpectrum(a, interval.axis.length, at_infinity)
+
+    return _SketchResiduals(problem.n, spectrum, line.finest)
+
+
+def _logit_line(problem: Problem, transform: Increasing, tails: float) -> Line:
+    """Return the sums of a sketch on the logit scale, the only one besides probabilities."""
     if transform is not logit:
         raise SketchError(
             "a sketch knows scores on one scale: 'probability' or 'logit', not a function of them"
@@ -386,11 +474,12 @@ def _known_line(problem: Problem, transform: Increasing, tails: float) -> Line:
 
 
 def _usual_noise(n: int) -> float:
-    """Return a little less than smECE usually is for so many calibrated predictions."""
+    """Return a little less than smECE usually is for n calibrated predictions."""
     return min(0.25, _NOISE_SCALE * math.pow(n, -1 / 3))
 
 
-def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
+def _transformed(transform: Increasing, score: FloatArray) -> FloatArray:
+    """Return the values of an increasing function, refusing others."""
     try:
         u = np.asarray(transform(score), dtype=np.float64)
     except (TypeError, ValueError):
@@ -405,61 +494,9 @@ def _increasing_values(transform: Increasing, score: FloatArray) -> FloatArray:
     return u
 
 
-@dataclass(frozen=True)
-class SmoothError(Measure):
-    """The L1 norm of the smoothed residuals, at a given scale or at its own."""
-
-    bandwidth: float | None = None
-    transform: Increasing | None = None
-
-    def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
-        measure = self._residuals(problem)
-        return measure.fixed_point() if self.bandwidth is None else measure.error(self.bandwidth)
-
-    def error_bound(self, problem: Problem) -> float:
-        """Bound the distance from the error of the rows themselves.
-
-        The norms at one scale differ by at most the L1 norm of what is lacking. So do the fixed
-        points: where one norm equals its scale, the other is off it by no more than that, and
-        norm minus scale falls at least as fast as the scale grows.
-        """
-        if problem.is_exact:
-            return 0.0
-        scale = self(problem) if self.bandwidth is None else self.bandwidth
-        finest = self._residuals(problem).finest(0.0)
-        if self.transform is None:
-            error = problem.spectrum_error(max(scale, finest), "residual")
-        else:
-            error = _known_line(problem, self.transform, 1.0).error(max(scale, finest), "residual")
-        # Below the finest scale all that is known is that smECE is there.
-        return max(error, finest) if scale <= finest else error
-
-    @property
-    def no_interval(self) -> str:
-        """Why there is no confidence interval."""
-        other = self.transform is not None
-        return "on scales other than 'probability': use logit_smoothed_ece" if other else ""
-
-    def image(self, problem: Problem, value: float) -> LinearImage:
-        """Return the smoothed residuals, at the scale given or at that found, `value`."""
-        scale = self.bandwidth
-        if scale is None:
-            # Where nothing is left over, nothing depends on the scale.
-            scale = max(value, problem.finest_scale) if value > 0 else 1.0
-        cells = SmoothCells(cells_for_smoothing(1 / scale), is_fixed=self.bandwidth is not None)
-        return cells.image(scale)
-
-    def _residuals(self, problem: Problem) -> Residuals:
-        if self.transform is None:
-            return residuals(problem)
-        # The fixed point is at most 1, as the error is.
-        return residuals_on_line(problem, self.transform, self.bandwidth or 1.0)
-
-
 @dataclass(frozen=True, eq=False)
-class SmoothCells:
-    """Even cells of [0, 1], fine enough for the noise of smECE at scales near one.
+class _SmoothCells:
+    """Cells of equal width on [0, 1], fine enough for the noise of smECE.
 
     Attributes
     ----------
@@ -468,7 +505,7 @@ class SmoothCells:
     is_fixed
         Whether the scale is given, and not the one that equals the norm.
     filled
-        The cells that hold rows, where they alone are looked at.
+        The cells that hold rows, where totals are those of these cells alone.
     """
 
     size: int
@@ -482,13 +519,13 @@ class SmoothCells:
             norm=L1Norm(),
             cell_of=UniformBins.of(self.size).index,
             n_cells=self.size,
-            of_totals=lambda r, w: np.asarray(smooth(r) / total(w)),
+            of_totals=lambda r, w: np.asarray(smooth(r) / w.sum(axis=-1, keepdims=True)),
             of_filled=lambda filled: replace(self, filled=filled).image(scale),
             at_scale=None if self.is_fixed else self.image,
         )
 
     def _everywhere(self, scale: float) -> Callable[[FloatArray], FloatArray]:
-        """Return what smooths totals over all cells."""
+        """Return a function that smooths totals over all cells."""
 
         def smooth(r: FloatArray) -> FloatArray:
             if self.filled is None:
@@ -500,7 +537,7 @@ class SmoothCells:
         return smooth
 
     def _near(self, scale: float) -> Callable[[FloatArray], FloatArray] | None:
-        """Return what smooths totals over the cells near rows, if those are few."""
+        """Return a function that smooths totals over the cells near rows, if these are few."""
         if self.filled is None or GAUSSIAN_RADIUS * scale > 1:
             return None
         reach = math.ceil(GAUSSIAN_RADIUS * scale * self.size)
@@ -513,7 +550,7 @@ class SmoothCells:
             return None
         u, t = (self.filled + 0.5) / self.size, (near + 0.5) / self.size
         images = np.stack((u, -u, 2 - u))
-        away = np.minimum(np.abs(t - images[:, :, None]) / scale, _NOWHERE)
+        away = np.minimum(np.abs(t - images[:, :, None]) / scale, _UNDERFLOW)
         kernel = np.exp(-0.5 * away * away).sum(axis=0)
         kernel /= kernel.sum(axis=1, keepdims=True)
         return lambda r: r @ kernel
@@ -524,52 +561,31 @@ def read_smooth_error(
     bandwidth: float | None = None,
     scale: Literal["probability", "logit"] | Increasing = "probability",
 ) -> SmoothError:
-    """Turn the words of a call into an error."""
+    """Parse the options of a call."""
     width = None if bandwidth is None else validation.as_bandwidth(bandwidth)
-    return SmoothError(width, _transform(scale))
-
-
-def _transform(scale: Any) -> Increasing | None:
     if callable(scale):
-        increasing: Increasing = scale
-        return increasing
+        return SmoothError(width, scale)
     known: dict[str, Increasing | None] = {"probability": None, "logit": logit}
-    if not isinstance(scale, str) or scale not in known:
+    if str(scale) not in known:
         raise CalibrantError(
             "must be 'probability', 'logit' or an increasing function",
             argument="scale",
             value=scale,
         )
-    return known[scale]
+    return SmoothError(width, known[str(scale)])
 
 
-def curve_bandwidth(problem: Problem, smooth_ece: float | None = None) -> float:
-    """Return smECE as the bandwidth of a curve: at least what can be resolved, and seen.
-
-    It is solved for unless given.
-    """
-    error = SmoothError()(problem) if smooth_ece is None else smooth_ece
-    return max(error, _MIN_CURVE_BANDWIDTH, problem.finest_scale)
-
-
-# SmoothECE: the calibration error after smoothing at the scale of the error itself.
-#
-#     h_s(t)  = (1/W) sum_i w_i K_s(t, p_i) (y_i - p_i)
-#     smECE_s = integral of abs(h_s) over [0, 1],   which does not grow with s
-#     smECE   = the one s with smECE_s = s
-#
-# K_s(., p) is the density of p + s Z reflected into [0, 1], which keeps all of its mass also for
-# p = 0 and p = 1. (Read as a sum over a set of preimages, eq. 2 of the paper gives those two points
-# half of it; its Lemma 25 needs all.)
-
-
+@overload
+def smooth_ece(y_true: Sketch, **options: Unpack[SmoothOptions]) -> float: ...
+@overload
+def smooth_ece(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[SmoothOptions]) -> float: ...
 def smooth_ece(
-    y_true: Any,
-    y_prob: Any = None,
+    y_true: ArrayLike | Sketch,
+    y_prob: ArrayLike | None = None,
     *,
     bandwidth: float | None = None,
-    scale: Literal["probability", "logit"] | Callable[[FloatArray], FloatArray] = "probability",
-    sample_weight: Any = None,
+    scale: Literal["probability", "logit"] | Increasing = "probability",
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
@@ -577,36 +593,52 @@ def smooth_ece(
     """Return the smooth calibration error, smECE; 0 is perfect.
 
     smECE_s = integral of abs((1/W) sum_i w_i K_s(t, p_i) (y_i - p_i)) dt with K_s the Gaussian of
-    scale s reflected at 0 and 1; smECE is the one s with smECE_s = s. It has no bins, moves
-    continuously with the predictions, and bounds the distance to the nearest calibrated
-    predictor: dCE / 2 <= smECE <= 2 sqrt(dCE). (Not SMECE, the ECE with soft labels, which is
+    scale s reflected at 0 and 1; smECE is the one s with smECE_s = s. It has no bins, is
+    continuous in the predictions, and bounds the distance to the nearest calibrated predictor:
+    dCE / 2 <= smECE <= 2 sqrt(dCE). (Not SMECE, the ECE with soft labels, which is
     :func:`calibrant.soft_label_ece`.)
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`; soft labels are taken as they are.
-    bandwidth
-        A scale s, up to 1e6, at which to give smECE_s; None finds the fixed point.
-    scale
-        "probability"; "logit", or any strictly increasing function f of the scores, smooths in
-        u = f(p) on the whole line, with a plain Gaussian. Where f is infinite, at 0 and 1, rows
-        cannot be smoothed and count abs(sum w (y - p)) / W at either end.
-    sample_weight, multiclass, labels, pos_label
-        As in :func:`calibrant.ece`.
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    bandwidth : float, optional
+        Scale s, up to 1e6, for smECE_s; by default the fixed point.
+    scale : {"probability", "logit"} or callable
+        "logit", or any strictly increasing function f of the scores, smooths in u = f(p) on the
+        whole line, with a plain Gaussian. Rows where f is infinite, at 0 and 1, are not smoothed:
+        either end contributes abs(sum w (y - p)) / W.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : {"confidence", "classwise", "top_label"} or class label, optional
+        Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
+        class against the rest; the predicted class is right, by predicted class; or one class.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     float
         The error, within 1e-9 of the exact value for this sample.
 
+    See Also
+    --------
+    estimate : With a confidence interval.
+    reliability_curve : Outcomes smoothed at this scale.
+    distance_bounds : Bounds on the distance to calibration.
+
     Notes
     -----
     Between abs(mean(y - p)) and mean(abs(y - p)). One pass over the rows, then work that depends
     on the bandwidth only, and from 1/4096 down on the number of distinct scores at most. Up to 7000
-    distinct scores any bandwidth is resolved. With more a fixed point below 8e-6 may be out of
-    reach, and is then given as smECE at the finest scale that is not; on other scales, where the
-    limit is 8e-6 times the range of f(p), it is refused.
+    distinct scores any bandwidth is resolved. With more, a fixed point below 8e-6 may not be; the
+    result is then smECE at the finest scale that is. On other scales, where the limit is 8e-6 times
+    the range of f(p), this raises.
 
     References
     ----------

@@ -21,6 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
+from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
@@ -72,7 +73,7 @@ class GroupCells:
         """Gather the rows around the scores of a group, refusing where all are its own."""
         p, y, w = problem.rows.columns()
         score = np.unique(p[member])
-        # Beyond its lowest and highest scores the group has nothing to be compared at.
+        # The group is compared between its lowest and highest scores only.
         near = (p >= score[0]) & (p <= score[-1])
         p, y, w, member = p[near], y[near], w[near], member[near]
         if member.all():
@@ -104,11 +105,11 @@ class GroupCells:
     @property
     def has_shared_scores(self) -> bool:
         """Whether all rows of every cell have the group's own score."""
-        return bool(np.all(self.p == self._spread_out(self.score)))
+        return bool(np.all(self.p == self._per_row(self.score)))
 
     @property
-    def is_telling(self) -> bool:
-        """Whether some cell has both rows of others and outcomes of either kind."""
+    def is_informative(self) -> bool:
+        """Whether some cell has both rows of others and outcomes of both kinds."""
         rows, ones = self.rows, self.sums(self.y)
         return bool(np.any((self.sums(self.member) < rows) & (ones > 0) & (ones < rows)))
 
@@ -116,24 +117,23 @@ class GroupCells:
     def residual(self) -> FloatArray:
         """The residual y - p of each row, less that of the first row of its cell.
 
-        No increment depends on that.
-
-        Exactly 0 where all rows of a cell are alike, so that rounding is never taken for noise.
+        Increments do not depend on that constant. The difference is exactly 0 where all rows of a
+        cell are equal, so that rounding is never taken for noise.
         """
-        first_p, first_y = (self._spread_out(column[self.starts]) for column in (self.p, self.y))
+        first_p, first_y = (self._per_row(column[self.starts]) for column in (self.p, self.y))
         return (self.y - first_y) - (self.p - first_p)
 
     @property
     def contrast(self) -> FloatArray:
         """The factor of each residual in its increment: these sum to 0 over every cell."""
-        fraction = self._spread_out(self.group_weight / self.sums(self.w))
+        fraction = self._per_row(self.group_weight / self.sums(self.w))
         return self.w * np.where(self.member, 1 - fraction, -fraction)
 
     @property
     def variance(self) -> FloatArray:
         """The variance of each increment when the residuals of its cell are permuted."""
         residual, rows = self.residual, self.rows
-        centred = residual - self._spread_out(self.sums(residual) / rows)
+        centred = residual - self._per_row(self.sums(residual) / rows)
         spread = self.sums(centred**2) / np.maximum(rows - 1, 1)
         return spread * self.sums(self.contrast**2)
 
@@ -145,8 +145,8 @@ class GroupCells:
         sigma = math.sqrt(variance) / float(weight.sum())
         return CumulativeDifferences(self.score, weight, increment, sigma)
 
-    def _spread_out(self, values: FloatArray) -> FloatArray:
-        """Repeat a value of each cell for all of its rows."""
+    def _per_row(self, values: FloatArray) -> FloatArray:
+        """Repeat the value of each cell for its rows."""
         return np.repeat(values, self.rows.astype(np.intp))
 
 
@@ -194,53 +194,63 @@ def _true_or_false(values: npt.NDArray[Any]) -> Mask:
 
 
 def _midpoints(score: FloatArray) -> FloatArray:
-    """Return where one cell ends and the next begins; a row just there belongs to the lower."""
+    """Return the boundaries between cells; a score at a boundary belongs to the lower cell."""
     low, high = score[:-1], score[1:]
     middle = low + (high - low) / 2
     # Between neighbouring doubles the midpoint rounds to one of them: never to the upper.
     return np.where(middle < high, middle, low)
 
 
-# Cumulative curves: where along the scores outcomes depart from what is expected of them.
-
-
 def subpopulation_curve(
-    y_true: Any,
-    y_prob: Any,
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
     *,
-    group: Any,
+    group: ArrayLike,
     against: Literal["population", "calibration"] = "population",
-    sample_weight: Any = None,
+    sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> CumulativeCurve:
-    """Return the cumulative deviation of a group's outcomes; level is no deviation.
+    """Return the cumulative deviation of a group's outcomes; a flat curve is no deviation.
 
     Parameters
     ----------
-    y_true, y_prob
-        As in :func:`calibrant.ece`: the whole population.
-    group
-        True for the rows of the group.
-    against
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    group : array_like of bool
+        True for the rows of the group; the others are the rest of the population.
+    against : {"population", "calibration"}
         "population": from the mean deviation of the whole population at the same scores.
         "calibration": from the predictions, the curve of the group's rows by themselves.
-    sample_weight, labels, pos_label
-        As in :func:`calibrant.ece`.
-    multiclass
-        "confidence" or a class label; a curve is about one binary problem.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
     Returns
     -------
     CumulativeCurve
-        One point a distinct score of the group, after the start at 0. Its slope is the mean
+        One point per distinct score of the group, after the start at 0. Its slope is the mean
         deviation of the group.
+
+    See Also
+    --------
+    subpopulation_test : A test of whether the deviation is significant.
+    cumulative_curve : The curve of the whole population.
 
     Notes
     -----
     See :func:`calibrant.subpopulation_test` for what "the same scores" are and for sigma. Against
-    the population, a group is refused that has no others between its lowest and highest scores.
+    the population, there must be rows of others between the lowest and highest score of the group.
 
     References
     ----------
