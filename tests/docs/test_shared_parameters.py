@@ -17,7 +17,9 @@ def test_the_package_is_up_to_date():
     assert main(["--check"]) == 0
 
 
-@pytest.mark.parametrize("function", [f for f in FUNCTIONS if inspect.isfunction(f)], ids=str)
+@pytest.mark.parametrize(
+    "function", [f for f in FUNCTIONS if inspect.isfunction(f)], ids=lambda f: f.__name__
+)
 def test_every_parameter_has_a_type_and_an_explanation(function):
     lines = [line.strip() for line in inspect.getdoc(function).splitlines()]
     typed = {line.partition(" : ")[0] for line in lines if " : " in line}
