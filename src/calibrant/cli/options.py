@@ -6,120 +6,92 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        show_default=False,
-        help="CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; sketches; - for a pipe.",
-    ),
-]
-Tables = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        show_default=False,
-        help="CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for a pipe.",
-    ),
-]
-Sketches = Annotated[
-    list[str],
-    typer.Argument(metavar="FILE", show_default=False, help="Sketches; patterns; - for a pipe."),
-]
+_TABLES = "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; "
+
+
+def _files(text: str) -> Any:
+    return typer.Argument(metavar="FILE", show_default=False, help=text)
+
+
+def option(name: str, text: str, metavar: str = "COLUMN", *, default: bool | str = False) -> Any:
+    """Return an option with a help text; its default is shown if asked for, or as given."""
+    return typer.Option(name, metavar=metavar, show_default=default, help=text)
+
+
+Files = Annotated[list[str], _files(f"{_TABLES}sketches; - for standard input.")]
+Tables = Annotated[list[str], _files(f"{_TABLES}- for standard input.")]
+Sketches = Annotated[list[str], _files("Sketches; patterns; - for standard input.")]
 Label = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--label",
-        metavar="COLUMN",
-        show_default=False,
-        help="Outcomes: 0 or 1, yes or no, soft in between, two names (--pos-label), or classes.",
+        "Outcomes: 0 or 1, true or false, soft labels in [0, 1], two labels (see --pos-label), or "
+        "classes.",
     ),
 ]
 Prob = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--prob",
-        metavar="COLUMN",
-        show_default=False,
-        help="Probabilities. Once a class for several: COLUMN, CLASS=COLUMN, or a pattern 'p_*'.",
+        "Probabilities. For several classes once per class: COLUMN, CLASS=COLUMN, or a pattern "
+        "such as 'p_*'.",
     ),
 ]
 ProbOfModels = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--prob",
-        metavar="COLUMN",
-        show_default=False,
-        help="Probabilities. Once a model, or a class, for several: COLUMN, NAME=COLUMN, 'p_*'.",
+        "Probabilities. For several models, or classes, once per model or class: COLUMN, "
+        "NAME=COLUMN, or a pattern such as 'p_*'.",
     ),
 ]
-Weight = Annotated[
-    str | None,
-    typer.Option("--weight", metavar="COLUMN", show_default=False, help="Weights of rows."),
-]
-By = Annotated[
-    str | None,
-    typer.Option("--by", metavar="COLUMN", show_default=False, help="Groups, each by itself."),
-]
+Weight = Annotated[str | None, option("--weight", "Sample weights.")]
+By = Annotated[str | None, option("--by", "Groups, each treated separately.")]
 PosLabel = Annotated[
     str | None,
-    typer.Option(
-        "--pos-label",
-        metavar="LABEL",
-        show_default=False,
-        help="The outcome that --prob speaks of, where outcomes are not 0 and 1.",
-    ),
+    option("--pos-label", "The positive label, where outcomes are not 0 and 1.", "LABEL"),
 ]
 Multiclass = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--multiclass",
-        metavar="WHAT",
-        show_default=False,
-        help="With several classes: confidence (the default), or one class against the rest.",
+        "For several classes: confidence, the default, or one class against the rest.",
+        "confidence|CLASS",
     ),
 ]
 OnInvalid = Annotated[
     Literal["raise", "drop"],
-    typer.Option(
+    option(
         "--on-invalid",
-        metavar="raise|drop",
-        help="Whether to refuse rows with nothing or nonsense in them, or leave them out.",
+        "Refuse or leave out invalid rows: those with a missing value or one out of range.",
+        "raise|drop",
+        default=True,
     ),
 ]
 Form = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--format",
-        metavar="FORMAT",
-        show_default=False,
-        help="What a pipe holds, if not obvious: csv, tsv, json, jsonl, parquet or sketch.",
+        "The format of standard input, if it is not detected: csv, tsv, json, jsonl, parquet or "
+        "sketch.",
+        "FORMAT",
     ),
 ]
-Level = Annotated[float, typer.Option("--level", help="Of all intervals.")]
-Bins = Annotated[int, typer.Option("--bins", help="How many bins binned errors have.")]
-# The default is stated in the library alone.
+Level = Annotated[float, typer.Option("--level", help="Confidence level of all intervals.")]
+Bins = Annotated[int, typer.Option("--bins", help="Number of bins of binned errors.")]
 Resamples = Annotated[
-    int | None,
-    typer.Option(
-        "--resamples",
-        show_default=False,
-        help="Bootstrap resamples; 1000 if not given. At least 39.",
-    ),
+    int,
+    typer.Option("--resamples", metavar="N", help="Number of bootstrap resamples, at least 39."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same numbers.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead, with every number.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same result.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, with all numbers in full.")]
 FailIf = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--fail-if",
-        metavar="CONDITION",
-        show_default=False,
-        help="End with exit code 1 where it holds, e.g. 'smooth_ece.high > 0.05'; may be repeated.",
+        "Exit with code 1 if it holds, e.g. 'smooth_ece.high > 0.05'; may be repeated.",
+        "CONDITION",
     ),
 ]
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """Return the options that were given; the library has its own values for others."""
-    return {name: value for name, value in options.items() if value is not None}
