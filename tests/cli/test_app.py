@@ -50,7 +50,10 @@ def test_every_command_and_option_is_documented(run, name):
     ("name", "files"),
     [
         ("assess", "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; sketches; -"),
-        ("compare", "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for standard input."),
+        (
+            "compare",
+            "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for standard input.",
+        ),
         ("merge", "Sketches; patterns; - for standard input."),
     ],
 )
@@ -65,7 +68,9 @@ def test_one_number_of_resamples(run, name):
     numbers = {inspect.signature(one).parameters["n_resamples"].default for one in functions}
     (number,) = numbers
     text = " ".join(run(name, "--help").out.split())
-    assert re.search(rf"Number of bootstrap resamples, at least 39\. \[default: \(?{number}\b", text)
+    assert re.search(
+        rf"Number of bootstrap resamples, at least 39\. \[default: \(?{number}\b", text
+    )
 
 
 def test_a_fault_of_our_own_is_not_bad_input(run, monkeypatch):

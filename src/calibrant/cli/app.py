@@ -22,10 +22,7 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import cleandoc
-from typing import Annotated, Any
-
-import typer
-from typer.core import TyperCommand
+from typing import TYPE_CHECKING, Any
 
 from calibrant._version import __version__
 from calibrant.cli import messages
@@ -38,46 +35,12 @@ from calibrant.cli.messages import (
 )
 from calibrant.errors import CalibrantError
 
+if TYPE_CHECKING:
+    from typer import Typer
+
 __all__ = ["main"]
 
 _DEBUG = "--debug"
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        write(f"calibrant {__version__}\n")
-        raise typer.Exit
-
-
-class Command(TyperCommand):
-    """A command whose help lists the measures of the registry, read when help is asked for."""
-
-    def format_help_text(self, *arguments: Any) -> None:
-        """Write the help."""
-        from calibrant.measures.registry import assessed, comparable
-
-        for chosen in (assessed, comparable):
-            names = ", ".join(info.name for info in chosen())
-            self.help = (self.help or "").replace(f"{{{chosen.__name__}}}", names)
-        super().format_help_text(*arguments)
-
-
-def root(
-    context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version."),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; may be given anywhere.")
-    ] = False,
-) -> None:
-    """Measure the calibration of predicted probabilities, with confidence intervals and tests.
-
-    Exit codes: 0 done, 1 a threshold of --fail-if is exceeded, 2 bad input.
-    """
-    if context.invoked_subcommand is None:
-        write(f"{context.get_help()}\n")
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -100,15 +63,37 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
 
 
-def application() -> typer.Typer:
+def application() -> Typer:
     """Return the commands, without importing anything heavy."""
+    import typer
+
+    from calibrant.cli.options import Command
+
+    def show_version(asked: bool) -> None:
+        if asked:
+            write(f"calibrant {__version__}\n")
+            raise typer.Exit
+
+    def root(
+        version: bool = typer.Option(
+            False, "--version", is_eager=True, callback=show_version, help="Print the version."
+        ),
+        debug: bool = typer.Option(
+            False, _DEBUG, help="Show the traceback of an error; may be given anywhere."
+        ),
+    ) -> None:
+        """Measure the calibration of predicted probabilities, with intervals and tests.
+
+        Exit codes: 0 done, 1 a threshold of --fail-if is exceeded, 2 bad input.
+        """
+
     app = typer.Typer(
         # Panels and colours would triple the time of help.
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    app.callback(invoke_without_command=True)(root)
+    app.callback()(root)
     for command in _commands():
         # Docstrings are raw: the mark that keeps lines of examples apart is two characters there.
         text = cleandoc(command.__doc__ or "").replace("\\b", "\b")
@@ -134,7 +119,7 @@ def _run(arguments: list[str]) -> int:
         return messages.BAD_INPUT
     command = typer.main.get_command(application())
     with _warnings_as_sentences():
-        code = command.main(arguments, prog_name="calibrant", standalone_mode=False)
+        code = command.main(arguments or ["--help"], prog_name="calibrant", standalone_mode=False)
     return code if isinstance(code, int) else messages.DONE
 
 

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from calibrant.cli import options
-from calibrant.cli.inputs import Request, check_out
 from calibrant.cli.messages import say
-from calibrant.cli.options import option
+from calibrant.cli.options import Request, check_out, option
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:

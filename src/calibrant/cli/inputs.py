@@ -14,26 +14,23 @@ import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, replace
-from datetime import date
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from itertools import takewhile
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from calibrant._base import AnyArray
 from calibrant.cli.messages import is_terminal, say
+from calibrant.cli.options import Request
 from calibrant.data.validation import check_choice
 from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, inventory
 from calibrant.io.files import Reader, paths_of
 from calibrant.io.formats import OpenFile, kind_of
 from calibrant.io.frames import key_of
-
-if TYPE_CHECKING:
-    from calibrant.io.invalid_rows import OnInvalid
 
 # The number of rows, and of bytes, from which types and formats are inferred.
 _PEEK_ROWS, _PEEK_BYTES = 10_000, 1 << 16
@@ -50,54 +47,6 @@ _ENDINGS = {
 _STDIN = "standard input"
 # The first bytes of files.
 _GZIP, _ZSTD, _PARQUET, _SKETCH = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1", b"calibrnt"
-
-
-@dataclass(frozen=True)
-class Request:
-    """What a command line says about its input; columns that it does not name are None or empty.
-
-    With `each`, every column of probabilities is a model; otherwise several are the classes of one
-    model. `on_invalid` is None where the command always refuses invalid rows.
-    """
-
-    files: Sequence[str]
-    label: str | None = None
-    probs: Sequence[str] = ()
-    weight: str | None = None
-    by: str | None = None
-    along: str | None = None
-    pos_label: str | None = None
-    multiclass: str | None = None
-    on_invalid: OnInvalid | None = None
-    form: str | None = None
-    each: bool = False
-
-    def source(self) -> dict[str, str]:
-        """Return what a report says about its data."""
-        names = {
-            "File": ", ".join(Path(file).name for file in self.files),
-            "Outcomes": self.label or "",
-            "Predictions": ", ".join(self.probs),
-            "Weights": self.weight or "",
-            "Groups": self.by or "",
-            "Date": date.today().isoformat(),
-        }
-        return {name: text for name, text in names.items() if text}
-
-    def check_names_no_column(self) -> None:
-        """Refuse options that name columns, which a sketch does not have."""
-        columns = {
-            "--label": self.label,
-            "--prob": self.probs,
-            "--weight": self.weight,
-            "--by": self.by,
-            "--along": self.along,
-            "--pos-label": self.pos_label,
-            "--multiclass": self.multiclass,
-        }
-        given = [option for option, value in columns.items() if value]
-        if given:
-            raise CalibrantError(f"a sketch has no columns: leave out {', '.join(given)}")
 
 
 # Labels as text: options are text, so the labels that they name must be, too.
@@ -160,9 +109,28 @@ class _Role(NamedTuple):
     names: Collection[str]
 
 
-_LABELS = ("y", "y_true", "label", "labels", "true_label", "target", "truth", "ground_truth")
+_LABELS: tuple[str, ...] = (
+    "y",
+    "y_true",
+    "label",
+    "labels",
+    "true_label",
+    "target",
+    "truth",
+    "ground_truth",
+)
 _LABELS += ("outcome", "observed", "observation", "actual", "event", "correct", "class")
-_PROBS = ("p", "prob", "probability", "proba", "y_prob", "y_proba", "p_hat", "y_score", "score")
+_PROBS: tuple[str, ...] = (
+    "p",
+    "prob",
+    "probability",
+    "proba",
+    "y_prob",
+    "y_proba",
+    "p_hat",
+    "y_score",
+    "score",
+)
 _PROBS += ("confidence", "forecast", "prediction", "predicted", "pred", "y_pred")
 _LABEL = _Role("outcomes", "--label", _LABELS)
 _PROB = _Role("probabilities", "--prob", _PROBS)
@@ -374,19 +342,3 @@ def _plain_ending(start: bytes) -> str:
     if text.startswith(b"["):
         return ".json"
     return ".jsonl" if text.startswith(b"{") else ".csv"
-
-
-def check_out(
-    out: str, endings: Sequence[str] = (), files: Sequence[str] = (), option: str = "--out"
-) -> Path:
-    """Return a path that can be written to and is none of the `files` that are read."""
-    path = Path(out)
-    if endings and path.suffix.lower() not in endings:
-        raise CalibrantError(f"{option} must end in {', '.join(endings)}; got {out!r:.80}")
-    if path.is_dir():
-        raise CalibrantError(f"{option} must be a file; {out!r:.80} is a folder")
-    if not path.parent.is_dir():
-        raise CalibrantError(f"{option} must be in a folder that exists; there is no {path.parent}")
-    if path.exists() and any(path.samefile(file) for file in named_files(files) if file != "-"):
-        raise CalibrantError(f"{option} must not be a file that is read; {out!r:.80} is")
-    return path

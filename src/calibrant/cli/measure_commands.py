@@ -17,9 +17,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calibrant.cli import messages, options
-from calibrant.cli.inputs import Request
 from calibrant.cli.messages import say
-from calibrant.cli.options import option
+from calibrant.cli.options import Request, option
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -150,7 +149,7 @@ def assess(
     fail_if: options.FailIf = None,
     json: options.Json = False,
 ) -> int:
-    r"""Assess calibration: a verdict, errors with intervals, a diagram.
+    r"""Assess calibration: errors with intervals, tests, a verdict.
 
     Columns that are not named are inferred where there is just one candidate, and reported on
     standard error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.

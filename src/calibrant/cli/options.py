@@ -1,10 +1,20 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they say about input and output.
+
+Nothing heavy is imported here: the options of all commands are read before any of them runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
+
+from calibrant.errors import CalibrantError
 
 _TABLES = "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; "
 
@@ -95,3 +105,82 @@ FailIf = Annotated[
         "CONDITION",
     ),
 ]
+
+
+class Command(TyperCommand):
+    """A command whose help lists measures of the registry, read when help is asked for."""
+
+    def format_help_text(self, *arguments: Any) -> None:
+        """Write the help."""
+        from calibrant.measures.registry import assessed, comparable
+
+        for chosen in (assessed, comparable):
+            names = ", ".join(info.name for info in chosen())
+            self.help = (self.help or "").replace(f"{{{chosen.__name__}}}", names)
+        super().format_help_text(*arguments)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a command line says about its input; columns that it does not name are None or empty.
+
+    With `each`, every column of probabilities is a model; otherwise several are the classes of one
+    model. `on_invalid` is None where the command always refuses invalid rows.
+    """
+
+    files: Sequence[str]
+    label: str | None = None
+    probs: Sequence[str] = ()
+    weight: str | None = None
+    by: str | None = None
+    along: str | None = None
+    pos_label: str | None = None
+    multiclass: str | None = None
+    on_invalid: Literal["raise", "drop"] | None = None
+    form: str | None = None
+    each: bool = False
+
+    def source(self) -> dict[str, str]:
+        """Return what a report says about its data."""
+        names = {
+            "File": ", ".join(Path(file).name for file in self.files),
+            "Outcomes": self.label or "",
+            "Predictions": ", ".join(self.probs),
+            "Weights": self.weight or "",
+            "Groups": self.by or "",
+            "Date": date.today().isoformat(),
+        }
+        return {name: text for name, text in names.items() if text}
+
+    def check_names_no_column(self) -> None:
+        """Refuse options that name columns, which a sketch does not have."""
+        columns = {
+            "--label": self.label,
+            "--prob": self.probs,
+            "--weight": self.weight,
+            "--by": self.by,
+            "--along": self.along,
+            "--pos-label": self.pos_label,
+            "--multiclass": self.multiclass,
+        }
+        given = [option for option, value in columns.items() if value]
+        if given:
+            raise CalibrantError(f"a sketch has no columns: leave out {', '.join(given)}")
+
+
+def check_out(
+    out: str, endings: Sequence[str] = (), files: Sequence[str] = (), option: str = "--out"
+) -> Path:
+    """Return a path that can be written to and is none of the `files` that are read."""
+    from calibrant.cli.inputs import named_files
+
+    path = Path(out)
+    if endings and path.suffix.lower() not in endings:
+        raise CalibrantError(f"{option} must end in {', '.join(endings)}; got {out!r:.80}")
+    if path.is_dir():
+        raise CalibrantError(f"{option} must be a file; {out!r:.80} is a folder")
+    if not path.parent.is_dir():
+        raise CalibrantError(f"{option} must be in a folder that exists; there is no {path.parent}")
+    if path.exists() and any(path.samefile(file) for file in named_files(files) if file != "-"):
+        raise CalibrantError(f"{option} must not be a file that is read; {out!r:.80} is")
+    return path

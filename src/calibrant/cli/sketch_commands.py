@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from urllib.parse import quote
 
 from calibrant.cli import options
-from calibrant.cli.inputs import Request, check_out, is_sketch, local_files
 from calibrant.cli.messages import in_columns, say, write_bytes, write_json
-from calibrant.cli.options import option
+from calibrant.cli.options import Request, check_out, option
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -84,6 +83,7 @@ def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None
     calibrant merge monday.sketch tuesday.sketch --out week.sketch
     calibrant merge 'day-*.sketch' --out - | calibrant assess -
     """
+    from calibrant.cli.inputs import is_sketch, local_files
     from calibrant.cli.tables import merged
 
     _check(out, files, several=False)

@@ -9,26 +9,29 @@ merged.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
+from calibrant._base import AnyArray, draft_of
 from calibrant.cli.inputs import (
-    Request,
     as_text,
     class_names,
     columns_of,
+    expanded,
     is_sketch,
     label_named,
     label_text,
     local_files,
 )
 from calibrant.cli.messages import in_columns, say
+from calibrant.cli.options import Request
 from calibrant.cli.screen import waiting
 from calibrant.data.labels import check_two_labels
 from calibrant.data.sketch import Sketch
@@ -36,9 +39,14 @@ from calibrant.errors import CalibrantError
 from calibrant.io import sketching
 from calibrant.io.columns import Columns, quoted
 from calibrant.io.files import Reader, Rows, connected, read_rows, sketch_files
+from calibrant.io.formats import FORMATS, format_of
 from calibrant.io.frames import key_of
 
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection, DuckDBPyRelation
+
 MOST_ROWS = 4_000_000
+_ADDED = "calibrant_recalibrated"
 # The maximum number of distinct labels that are listed.
 _MOST_LABELS = 10_000
 Result = TypeVar("Result")
@@ -160,6 +168,47 @@ class Table:
         on_invalid = self.request.on_invalid or "raise"
         return sketching.sketched(read, asked, n_cells, "probability", on_invalid)
 
+    def write_recalibrated(
+        self, given: Sequence[str], predict: Callable[[AnyArray], AnyArray], out: Path
+    ) -> None:
+        """Write the table with one more column for each column of probabilities, and report it.
+
+        All other columns pass from file to file, those of text files as they are written.
+        """
+        reader, paths = self.reader, self.paths
+        if len(paths) > 1:
+            raise CalibrantError("--out takes one table at a time")
+        with reader.errors_in(paths[0]):
+            whole = self._all_columns()
+            _, probs = expanded(given, whole.columns, each=True)
+            columns = Columns(probs[0], probs)
+            columns.check_known(dict.fromkeys(whole.columns))
+            made = [f"{prob}_recalibrated" for prob in probs]
+            for name in made:
+                if name in whole.columns:
+                    raise CalibrantError(f"there is a column {name!r} already")
+        rows = read_rows(reader, paths, columns, any_label=True, on_invalid=self.request.on_invalid)
+        assert rows is not None  # there is no limit
+        p = [rows.columns[prob] for prob in probs]
+        values = np.full((len(rows.is_valid), len(probs)), np.nan)
+        recalibrated = predict(np.column_stack(p) if len(p) > 1 else p[0])
+        values[rows.is_valid] = recalibrated.reshape(-1, len(probs))
+        added = _with_columns(reader.connection, whole, dict(zip(made, values.T, strict=True)))
+        _write(added, out, reader, paths[0])
+        n_empty = int((~rows.is_valid).sum())
+        empty = f", empty in {n_empty} of its rows" * bool(n_empty)
+        names = ", ".join(map(repr, made))
+        say(f"wrote {out}, with the column{'s' * (len(made) > 1)} {names}{empty}")
+
+    def _all_columns(self) -> DuckDBPyRelation:
+        """Return all columns of the file, those of text files as text."""
+        if FORMATS[format_of(self.paths[0])].startswith("JSON"):
+            raise CalibrantError("--out takes tables in CSV or Parquet")
+        file = self.reader.file(self.paths[0])
+        if file is None:
+            raise CalibrantError("it has no rows")
+        return file.rows
+
     def _rows(self) -> Rows | None:
         """Return the rows, unless there are very many and a sketch is enough."""
         request, columns = self.request, self.columns
@@ -226,3 +275,37 @@ def _classes(columns: Columns, labels: Mapping[str, Any]) -> list[Any]:
         return [key_of(float(name)) for name in names]
     except ValueError:
         return names
+
+
+def _with_columns(
+    connection: DuckDBPyConnection, table: DuckDBPyRelation, columns: dict[str, AnyArray]
+) -> DuckDBPyRelation:
+    """Return a table with further columns, nan as null; rows keep their order."""
+    short = {f"c{i}": np.ascontiguousarray(values) for i, values in enumerate(columns.values())}
+    connection.register(_ADDED, short)
+    named = [
+        f"CASE WHEN NOT isnan(m.{column}) THEN m.{column} END AS {quoted(name)}"
+        for column, name in zip(short, columns, strict=True)
+    ]
+    both = table.query("t", f"SELECT t.*, {', '.join(named)} FROM t POSITIONAL JOIN {_ADDED} AS m")
+    assert both is not None  # it is a query
+    return both
+
+
+def _write(table: DuckDBPyRelation, out: Path, reader: Reader, source: Path) -> None:
+    """Write a table, whole or not at all."""
+    from duckdb import Error
+
+    with draft_of(out) as draft:
+        try:
+            if out.suffix.lower() == ".csv":
+                table.write_csv(str(draft))
+            else:
+                table.write_parquet(str(draft))
+        except Error as problem:
+            # Where writing fails, the message of DuckDB names the file, and then the reason.
+            reason = re.search(rf'{draft.name}\W*: ([^"\n]+)', str(problem))
+            if reason is None:
+                with reader.errors_in(source):
+                    raise
+            raise OSError(f"{out}: {reason[1]}") from problem

@@ -357,6 +357,12 @@ def test_numbers_and_text_in_groups_of_json_are_text(way, at):
     assert list(sketch(at("rows.jsonl", lines), label="y", prob="p", by="g")) == ["1", "a", None]
 
 
+def test_truth_values_and_numbers_in_groups_of_json_are_told_apart(way, at):
+    lines = b"".join(b'{"p":0.5,"y":1,"g":%s}\n' % one for one in (b"true", b"1", b"1.0", b"null"))
+    made = sketch(at("rows.jsonl", lines), label="y", prob="p", by="g")
+    assert {key: one.n for key, one in made.items()} == {"1": 2, "True": 1, None: 1}
+
+
 def test_where_on_the_column_of_groups(way, at):
     for name, content in (
         ("rows.csv", b"p,y,g\n0.5,1,1\n0.5,1,NA\n0.5,1,3\n"),
