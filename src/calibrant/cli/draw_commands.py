@@ -19,6 +19,36 @@ if TYPE_CHECKING:
     from calibrant.cli.tables import Data
     from calibrant.inference.compare import Comparison
 
+PictureOut = Annotated[
+    str,
+    option("--out", "The file to write, in the format of its ending: .png, .svg or .pdf.", "PATH"),
+]
+Kind = Annotated[
+    str | None,
+    option(
+        "--kind",
+        "reliability (the default); cumulative; bins, the binned error by number of bins; or "
+        "assessment, all diagrams.",
+        "KIND",
+    ),
+]
+Along = Annotated[
+    str | None,
+    option("--along", "Instead of --kind: mean outcome minus mean prediction along a feature."),
+]
+Resamples = Annotated[
+    int | None,
+    option(
+        "--resamples",
+        "Number of bootstrap resamples, at least 39.",
+        "N",
+        default="1000, and 9999 for cumulative",
+    ),
+]
+Dpi = Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots per inch.")]
+PageOut = Annotated[str, option("--out", "The file to write: *.html.", "PATH")]
+Title = Annotated[str, typer.Option("--title", help="The heading of the page.")]
+
 # Without date and software the same picture is the same bytes.
 _METADATA: dict[str, dict[str, None]] = {
     ".png": {"Software": None},
@@ -30,25 +60,9 @@ _KINDS = ("reliability", "cumulative", "bins", "assessment")
 
 def plot(
     files: options.Files,
-    out: Annotated[
-        str,
-        option(
-            "--out", "The file to write, in the format of its ending: .png, .svg or .pdf.", "PATH"
-        ),
-    ],
-    kind: Annotated[
-        str | None,
-        option(
-            "--kind",
-            "reliability (the default); cumulative; bins, the binned error by number of bins; or "
-            "assessment, all diagrams.",
-            "KIND",
-        ),
-    ] = None,
-    along: Annotated[
-        str | None,
-        option("--along", "Instead of --kind: mean outcome minus mean prediction along a feature."),
-    ] = None,
+    out: PictureOut,
+    kind: Kind = None,
+    along: Along = None,
     label: options.Label = None,
     prob: options.ProbOfModels = None,
     weight: options.Weight = None,
@@ -57,17 +71,9 @@ def plot(
     pos_label: options.PosLabel = None,
     on_invalid: options.OnInvalid = "raise",
     form: options.Form = None,
-    resamples: Annotated[
-        int | None,
-        option(
-            "--resamples",
-            "Number of bootstrap resamples, at least 39.",
-            "N",
-            default="1000, and 9999 for cumulative",
-        ),
-    ] = None,
+    resamples: Resamples = None,
     seed: options.Seed = 0,
-    dpi: Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots per inch.")] = 150,
+    dpi: Dpi = 150,
 ) -> None:
     r"""Draw a reliability diagram, or another one, to a file.
 
@@ -182,7 +188,7 @@ def _picture(figure: Figure, ending: str, dpi: int) -> bytes:
 
 def report(
     files: options.Files,
-    out: Annotated[str, option("--out", "The file to write: *.html.", "PATH")],
+    out: PageOut,
     label: options.Label = None,
     prob: options.ProbOfModels = None,
     weight: options.Weight = None,
@@ -195,9 +201,7 @@ def report(
     bins: options.Bins = 15,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
-    title: Annotated[
-        str, typer.Option("--title", help="The heading of the page.")
-    ] = "Calibration report",
+    title: Title = "Calibration report",
 ) -> None:
     r"""Write a report as a self-contained page of HTML.
 

@@ -29,6 +29,11 @@ if TYPE_CHECKING:
     from calibrant.cli.tables import Data
     from calibrant.inference.compare import Comparison
 
+Measure = Annotated[
+    str,
+    option("--measure", "The calibration error or proper score to compare.", "NAME", default=True),
+]
+
 # Numbers of an assessment without intervals.
 _PLAIN = ("brier_score", "prevalence", "mean_prediction", "n", "p_value")
 _PARTS = ("value", "low", "high")
@@ -219,12 +224,7 @@ def compare(
     multiclass: options.Multiclass = None,
     pos_label: options.PosLabel = None,
     form: options.Form = None,
-    measure: Annotated[
-        str,
-        option(
-            "--measure", "The calibration error or proper score to compare.", "NAME", default=True
-        ),
-    ] = "smooth_ece",
+    measure: Measure = "smooth_ece",
     level: options.Level = 0.95,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,

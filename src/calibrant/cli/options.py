@@ -66,7 +66,7 @@ Multiclass = Annotated[
     option(
         "--multiclass",
         "For several classes: confidence, the default, or one class against the rest.",
-        "confidence|CLASS",
+        "CLASS",
     ),
 ]
 OnInvalid = Annotated[

@@ -6,8 +6,6 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from calibrant.cli import options
 from calibrant.cli.messages import say, write_json
 from calibrant.cli.options import Request, check_out, option
@@ -19,6 +17,28 @@ if TYPE_CHECKING:
     from calibrant.cli.tables import Table
     from calibrant.recalibration import Recalibration
 
+Method = Annotated[
+    list[str] | None,
+    option(
+        "--method",
+        "A method to try; may be repeated: temperature, platt, beta, isotonic, histogram, "
+        "scaling_binning, smooth, smooth_monotone, density, density_monotone, noisy. By default "
+        "all that preserve the order of predictions.",
+        "NAME",
+    ),
+]
+Folds = Annotated[int, option("--folds", "Number of cross-validation folds.", "N", default=True)]
+Score = Annotated[str, option("--score", "The proper score to improve.", "brier|log", default=True)]
+Save = Annotated[str | None, option("--save", "Save the fitted calibrator: *.json.", "PATH")]
+Using = Annotated[str | None, option("--using", "Fit nothing, apply a saved calibrator.", "PATH")]
+Out = Annotated[
+    str | None,
+    option("--out", "Write the table with recalibrated probabilities: *.csv or *.parquet.", "PATH"),
+]
+Report = Annotated[
+    str | None,
+    option("--report", "Write a report of calibration before and after: *.html.", "PATH"),
+]
 _NO_SKETCH = "a sketch has no rows to recalibrate: give the rows"
 
 
@@ -30,39 +50,16 @@ def recalibrate(
     pos_label: options.PosLabel = None,
     on_invalid: options.OnInvalid = "raise",
     form: options.Form = None,
-    method: Annotated[
-        list[str] | None,
-        option(
-            "--method",
-            "A method to try; may be repeated: temperature, platt, beta, isotonic, histogram, "
-            "scaling_binning, smooth, smooth_monotone, density, density_monotone, noisy. By "
-            "default all that preserve the order of predictions.",
-            "NAME",
-        ),
-    ] = None,
-    folds: Annotated[int, typer.Option("--folds", help="Number of cross-validation folds.")] = 5,
-    score: Annotated[
-        str, option("--score", "The proper score to improve.", "brier|log", default=True)
-    ] = "brier",
+    method: Method = None,
+    folds: Folds = 5,
+    score: Score = "brier",
     level: options.Level = 0.95,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
-    save: Annotated[
-        str | None, option("--save", "Save the fitted calibrator: *.json.", "PATH")
-    ] = None,
-    using: Annotated[
-        str | None, option("--using", "Fit nothing, apply a saved calibrator.", "PATH")
-    ] = None,
-    out: Annotated[
-        str | None,
-        option(
-            "--out", "Write the table with recalibrated probabilities: *.csv or *.parquet.", "PATH"
-        ),
-    ] = None,
-    report: Annotated[
-        str | None,
-        option("--report", "Write a report of calibration before and after: *.html.", "PATH"),
-    ] = None,
+    save: Save = None,
+    using: Using = None,
+    out: Out = None,
+    report: Report = None,
     json: options.Json = False,
 ) -> None:
     r"""Recalibrate probabilities, if that improves them.
