@@ -138,8 +138,8 @@ def _parts(found: Recalibration) -> list[RenderableType]:
     sentence, _, _ = repr(found).partition("\n")
     # Assessments of several classes have a Brier score, too, of the confidence alone.
     score = f"{found.score}, all classes" if found.held_out.ndim > 1 else f"{found.score} score"
-    headings = (score, "gain", "+-", "P adjusted")
-    sheet = Sheet("method", headings, spare=("+-", "P adjusted"))
+    headings = (score, "gain", "s.e.", "P adjusted")
+    sheet = Sheet("method", headings, spare=("s.e.", "P adjusted"))
     sheet.add("as given", cells=[f"{found.score_before:.4f}"])
     for one in found.candidates:
         gain = (f"{one.improvement:+.5f}", f"{one.standard_error:.5f}")

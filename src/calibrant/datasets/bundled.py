@@ -91,6 +91,11 @@ def load_rain() -> Dataset:
     Dataset
         `y_true` is 1 where it rained.
 
+    See Also
+    --------
+    load_flares, load_imagenet : Other bundled forecasts.
+    simulate : Forecasts with a known calibration error.
+
     Examples
     --------
     >>> y_true, y_prob = load_rain()
@@ -120,6 +125,11 @@ def load_flares(system: Literal["DAFFS", "NOAA", "SIDC"] = "DAFFS") -> Dataset:
     Dataset
         `y_true` is 1 on days with a flare; every system has a forecast for each of the 731 days.
 
+    See Also
+    --------
+    load_rain, load_imagenet : Other bundled forecasts.
+    simulate : Forecasts with a known calibration error.
+
     Examples
     --------
     >>> load_flares("NOAA")
@@ -148,6 +158,11 @@ def load_imagenet(model: Literal["resnet34", "densenet161"] = "resnet34") -> Con
     ConfidenceDataset
         `y_true` is 1 where the predicted class is right, `y_prob` the largest softmax
         probability; `true_label` and `pred_label` are class indices from 0 to 999.
+
+    See Also
+    --------
+    load_rain, load_flares : Other bundled forecasts.
+    simulate : Forecasts with a known calibration error.
 
     Examples
     --------
