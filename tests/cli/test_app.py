@@ -2,12 +2,12 @@
 
 import inspect
 import json
+import re
 from functools import partial
 
 import pytest
 
 import calibrant as cb
-from calibrant import assess as assess_module
 from calibrant.cli import app as app_module
 
 typer = pytest.importorskip("typer")
@@ -50,8 +50,11 @@ def test_every_command_and_option_is_documented(run, name):
     ("name", "files"),
     [
         ("assess", "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; sketches; -"),
-        ("compare", "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for a pipe."),
-        ("merge", "Sketches; patterns; - for a pipe."),
+        (
+            "compare",
+            "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for standard input.",
+        ),
+        ("merge", "Sketches; patterns; - for standard input."),
     ],
 )
 def test_commands_say_what_files_they_take(run, name, files):
@@ -64,8 +67,9 @@ def test_one_number_of_resamples(run, name):
     functions = (cb.estimate, cb.assess, cb.by_group, cb.compare, cb.reliability_curve)
     numbers = {inspect.signature(one).parameters["n_resamples"].default for one in functions}
     (number,) = numbers
-    assert f"Bootstrap resamples; {number} if not given." in " ".join(
-        run(name, "--help").out.split()
+    text = " ".join(run(name, "--help").out.split())
+    assert re.search(
+        rf"Number of bootstrap resamples, at least 39\. \[default: \(?{number}\b", text
     )
 
 
@@ -135,7 +139,8 @@ def test_without_duckdb_it_says_what_to_install(run, forecasts, monkeypatch):
 
 
 def test_the_demo(run, monkeypatch):
-    monkeypatch.setattr(assess_module, "assess", partial(cb.assess, n_resamples=39))
+    quick = partial(cb.assess, n_resamples=39)
+    monkeypatch.setattr("calibrant.assessment.assess.assess", quick)
     done = run("demo")
     assert done.code == 0
     assert done.out.count("Brier score") == 3

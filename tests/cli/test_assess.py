@@ -379,6 +379,15 @@ def test_groups_that_are_numbers_in_one_file_and_text_in_another_are_text(run, w
         assert [(row["group"], row["n"]) for row in by["rows"]] == [("1", 2), ("2", 1), ("a", 1)]
 
 
+def test_truth_values_and_numbers_in_groups_of_json_are_told_apart(run, write, monkeypatch):
+    rows = "".join(f'{{"p":0.5,"y":{i % 2},"g":{one}}}\n' for one in ("true", 1) for i in range(4))
+    path = write("g.jsonl", rows)
+    for limit in (100, 3):
+        monkeypatch.setattr(tables, "MOST_ROWS", limit)
+        by = json.loads(run("assess", path, *NAMED, "--by", "g", *QUICK, "--json").out)
+        assert [(row["group"], row["n"]) for row in by["rows"]] == [("1", 4), ("True", 4)]
+
+
 def test_truth_values_with_gaps_are_groups(run, tmp_path):
     rows = "SELECT 0.5 AS p, 1 AS y, unnest([true, false, NULL]) AS g"
     duckdb.connect().execute(f"COPY ({rows}) TO '{tmp_path}/rows.parquet'")

@@ -76,7 +76,7 @@ BAD = [
     ("assess - -", "which can be read only once"),
     ("assess -", "standard input is empty"),
     # Thresholds.
-    ("assess good.csv --fail-if high", "--fail-if cannot be read: 'high'"),
+    ("assess good.csv --fail-if high", "--fail-if cannot be parsed: 'high'"),
     ("assess good.csv --fail-if nope>1", "--fail-if knows no 'nope'; it knows smooth_ece"),
     ("assess good.csv --fail-if ece.mid>1", "ece in --fail-if has no 'mid', only value, low, high"),
     ("assess good.csv --fail-if n.low>1", "n in --fail-if has no 'low', only value"),
@@ -180,7 +180,7 @@ BAD = [
         "sketch good.csv --out no/such.sketch",
         "--out must be in a folder that exists; there is no no",
     ),
-    ("sketch good.csv --by g --out all.sketch", "--out must have {} where the name of each group"),
+    ("sketch good.csv --by g --out all.sketch", "--out must have {} in place of the group"),
     ("sketch good.csv --out x{}.sketch", "--out must have no {}: there is one sketch"),
     ("sketch good.csv --cells 0 --out x.sketch", "--cells must be a whole number of at least 1"),
     (
@@ -191,7 +191,7 @@ BAD = [
         "sketch words.csv --pos-label snow --label y --out x.sketch",
         "--pos-label must be one of the",
     ),
-    ("sketch bad.sketch --out x.sketch", "sketches are put together by merge"),
+    ("sketch bad.sketch --out x.sketch", "sketches are added up by merge"),
     ("sketch good.csv --json --out -", "would both be written to standard output"),
     ("merge good.csv --out x.sketch", "good.csv: the file is not called *.sketch"),
     ("merge bad.sketch --out x.sketch", "bad.sketch: not a sketch"),

@@ -1,8 +1,13 @@
 """plot and report: the files that they write."""
 
+import importlib
+
+import numpy as np
 import pytest
 
+from calibrant import compare
 from calibrant.cli import tables
+from tests.tolerances import assert_nearly_equal
 
 pytest.importorskip("typer")
 pytest.importorskip("duckdb")
@@ -159,6 +164,17 @@ def test_a_report_of_several_models(run, forecasts, tmp_path):
     # What it is about, and how the models differ.
     assert "forecasts.csv" in page
     assert "<bdi>plain</bdi> − <bdi>squared</bdi>" in page
+
+
+def test_resamples_of_a_report_are_those_of_its_comparison(run, forecasts, monkeypatch):
+    written = {}
+    page = importlib.import_module("calibrant.reporting.page")
+    monkeypatch.setattr(page, "write_page", lambda *_, **parts: written.update(parts))
+    models = ("--prob", "p", "--prob", "q", *QUICK)
+    assert run("report", forecasts, "--label", "y", *models, "--out", "f.html").code == 0
+    y, p, q = np.loadtxt(forecasts, delimiter=",", skiprows=1, usecols=(0, 1, 2)).T
+    expected = compare(y.astype(int), {"p": p, "q": q}, n_resamples=39)
+    assert_nearly_equal(written["comparison"].to_dict(), expected.to_dict())
 
 
 # Classes.

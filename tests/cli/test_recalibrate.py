@@ -1,4 +1,4 @@
-"""recalibrate: learn, keep what was learnt, and mend tables with it."""
+"""recalibrate: fit, save the calibrator, and recalibrate tables with it."""
 
 import json
 
@@ -12,29 +12,29 @@ pytest.importorskip("typer")
 pytest.importorskip("sklearn")
 duckdb = pytest.importorskip("duckdb")
 
-LEARN = ("--label", "y", "--prob", "p", "--method", "platt", "--method", "isotonic")
+FIT = ("--label", "y", "--prob", "p", "--method", "platt", "--method", "isotonic")
 QUICK = ("--resamples", "50")
 
 
 def test_methods_are_judged(run, forecasts):
-    done = run("recalibrate", forecasts, *LEARN, *QUICK)
+    done = run("recalibrate", forecasts, *FIT, *QUICK)
     assert done.code == 0
     assert " helps: on held-out rows smooth_ece goes from " in done.out
     assert [line.split()[0] for line in done.out.splitlines()[-3:]] == ["as", "platt", "isotonic"]
 
 
 def test_json(run, forecasts):
-    done = run("recalibrate", forecasts, *LEARN, *QUICK, "--json")
+    done = run("recalibrate", forecasts, *FIT, *QUICK, "--json")
     content = json.loads(done.out)
     assert content["method"] in ("platt", "isotonic")
     assert len(content["held_out"]) == 400
 
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
-def test_other_tables_are_mended_by_what_was_saved(run, write, forecasts, tmp_path, form):
+def test_other_tables_are_recalibrated_by_a_saved_calibrator(run, write, forecasts, tmp_path, form):
     from calibrant.recalibration import load
 
-    assert run("recalibrate", forecasts, *LEARN, *QUICK, "--save", "m.json").code == 0
+    assert run("recalibrate", forecasts, *FIT, *QUICK, "--save", "m.json").code == 0
     # The first column stays as it is written, though it looks like numbers.
     new = write("new.csv", 'code,p,p q\n7.00,0.25,x\n1.50,0.5,\n,1,"a,b"\n')
     done = run("recalibrate", new, "--using", "m.json", "--prob", "p", "--out", f"out.{form}")
@@ -43,27 +43,27 @@ def test_other_tables_are_mended_by_what_was_saved(run, write, forecasts, tmp_pa
     options = {} if form == "parquet" else {"all_varchar": True}
     out = read(str(tmp_path / f"out.{form}"), **options)
     assert out.columns == ["code", "p", "p q", "p_recalibrated"]
-    codes, _, words, mended = zip(*out.fetchall(), strict=True)
+    codes, _, words, recalibrated = zip(*out.fetchall(), strict=True)
     assert codes == ("7.00", "1.50", None)
     assert words == ("x", None, "a,b")
     expected = load(tmp_path / "m.json").predict(np.array([0.25, 0.5, 1.0]))
-    np.testing.assert_allclose(np.array(mended, dtype=float), expected, rtol=1e-12)
+    np.testing.assert_allclose(np.array(recalibrated, dtype=float), expected, rtol=1e-12)
 
 
 def test_a_page_of_before_and_after(run, forecasts, tmp_path):
     pytest.importorskip("jinja2")
     pytest.importorskip("plotly")
-    done = run("recalibrate", forecasts, *LEARN, *QUICK, "--report", "mend.html")
-    assert done.err == "calibrant: wrote mend.html\n"
-    page = (tmp_path / "mend.html").read_text()
+    done = run("recalibrate", forecasts, *FIT, *QUICK, "--report", "page.html")
+    assert done.err == "calibrant: wrote page.html\n"
+    page = (tmp_path / "page.html").read_text()
     assert "as given" in page
     assert ", held out" in page
     again = run("recalibrate", forecasts, "--using", "m.json", "--prob", "p", "--report", "x.html")
     assert again.code == 2
 
 
-def test_the_table_itself_can_be_mended(run, forecasts, tmp_path):
-    assert run("recalibrate", forecasts, *LEARN, *QUICK, "--out", "out.parquet").code == 0
+def test_the_table_itself_can_be_recalibrated(run, forecasts, tmp_path):
+    assert run("recalibrate", forecasts, *FIT, *QUICK, "--out", "out.parquet").code == 0
     assert duckdb.read_parquet(str(tmp_path / "out.parquet")).columns[-1] == "p_recalibrated"
 
 
@@ -74,8 +74,8 @@ def test_the_table_itself_can_be_mended(run, forecasts, tmp_path):
         ("p,p_recalibrated\n0.5,0.5\n", "there is a column 'p_recalibrated' already"),
     ],
 )
-def test_tables_that_cannot_be_mended(run, write, forecasts, tmp_path, content, words):
-    assert run("recalibrate", forecasts, *LEARN, *QUICK, "--save", "m.json").code == 0
+def test_tables_that_cannot_be_recalibrated(run, write, forecasts, tmp_path, content, words):
+    assert run("recalibrate", forecasts, *FIT, *QUICK, "--save", "m.json").code == 0
     bad = write("bad.csv", content)
     before = set(tmp_path.iterdir())
     done = run("recalibrate", bad, "--using", "m.json", "--prob", "p", "--out", "out.csv")
@@ -84,11 +84,12 @@ def test_tables_that_cannot_be_mended(run, write, forecasts, tmp_path, content, 
     assert set(tmp_path.iterdir()) == before
 
 
-def test_a_pipe_cannot_be_read_twice(run):
-    content = table().encode()
-    done = run("recalibrate", "-", *LEARN, *QUICK, "--out", "out.csv", stdin=content)
-    assert done.code == 2
-    assert "a pipe only gives it once" in done.err
+def test_standard_input_is_fitted_and_recalibrated(run, forecasts, tmp_path):
+    content = forecasts.read_bytes()
+    assert run("recalibrate", forecasts, *FIT, *QUICK, "--out", "a.csv").code == 0
+    done = run("recalibrate", "-", *FIT, *QUICK, "--out", "b.csv", stdin=content)
+    assert done.code == 0
+    assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
 
 
 def test_sketches_are_refused(run, forecasts):
@@ -112,34 +113,34 @@ def classes(write):
 
 
 @pytest.mark.parametrize("method", ["temperature", "platt"])
-def test_classes_have_a_mended_column_each(run, classes, tmp_path, method):
+def test_one_recalibrated_column_per_class(run, classes, tmp_path, method):
     from calibrant.recalibration import load
 
     path, p = classes
-    learn = ("--label", "class", "--prob", "p_*", "--method", method, "--level", "0.001", *QUICK)
-    done = run("recalibrate", path, *learn, "--save", "m.json", "--out", "m.parquet")
+    fit = ("--label", "class", "--prob", "p_*", "--method", method, "--level", "0.001", *QUICK)
+    done = run("recalibrate", path, *fit, "--save", "m.json", "--out", "m.parquet")
     assert done.code == 0
     # Not what assess calls the Brier score.
     assert "brier, all classes" in done.out
     names = [f"p_{name}_recalibrated" for name in ("cat", "dog", "fox")]
     assert done.err.endswith(f"wrote m.parquet, with the columns {', '.join(map(repr, names))}\n")
-    mended = duckdb.read_parquet(str(tmp_path / "m.parquet")).fetchnumpy()
+    recalibrated = duckdb.read_parquet(str(tmp_path / "m.parquet")).fetchnumpy()
     expected = load(tmp_path / "m.json").predict(p)
-    assert np.stack([mended[name] for name in names], axis=1) == nearly(expected)
+    assert np.stack([recalibrated[name] for name in names], axis=1) == nearly(expected)
     given = [f"--prob=p_{name}" for name in ("cat", "dog", "fox")]
     for probs in (["--prob", "p_*"], given):
         assert run("recalibrate", path, "--using", "m.json", *probs, "--out", "a.parquet").code == 0
         again = duckdb.read_parquet(str(tmp_path / "a.parquet")).fetchnumpy()
-        assert all(again[name] == nearly(mended[name]) for name in names)
+        assert all(again[name] == nearly(recalibrated[name]) for name in names)
     done = run("recalibrate", path, "--using", "m.json", "--prob", "p_cat", "--out", "x.csv")
     assert done.code == 2
     assert done.err == "calibrant: --prob must have 3 columns, as when fitted; got 1\n"
 
 
-def test_rows_left_out_stay_in_the_table_unmended(run, write, tmp_path):
+def test_rows_left_out_stay_in_the_table_as_given(run, write, tmp_path):
     holes = "2,0.5,0,1,a\n0,NA,0.5,1,a\n1,1.5,0,1,b\n"
     path = write("holes.csv", table().replace("\n", f"\n{holes}", 1))
-    done = run("recalibrate", path, *LEARN, *QUICK, "--on-invalid", "drop", "--out", "out.csv")
+    done = run("recalibrate", path, *FIT, *QUICK, "--on-invalid", "drop", "--out", "out.csv")
     assert done.code == 0
     assert "3 rows of 403 left out" in done.err
     assert done.err.endswith("with the column 'p_recalibrated', empty in 2 of its rows\n")

@@ -59,7 +59,7 @@ def test_groups_that_would_share_a_file(run, write, tmp_path):
     assert not list(tmp_path.glob("*.sketch"))
 
 
-def test_a_sketch_a_class(run, write, tmp_path):
+def test_one_sketch_per_class(run, write, tmp_path):
     path = write("c.csv", "animal,cat,dog\ncat,0.7,0.3\ndog,0.2,0.8\n")
     done = run(
         "sketch", path, "--prob", "cat", "--prob", "dog", "--label", "animal", "--out", "{}.sketch"

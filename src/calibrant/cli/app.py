@@ -1,4 +1,18 @@
-"""``calibrant`` itself: version and help."""
+"""The command ``calibrant``: its commands, errors as sentences, and exit codes.
+
+==== ==========================================================
+code meaning
+==== ==========================================================
+0    done
+1    done, and a threshold given with ``--fail-if`` is exceeded
+2    bad input: a command line, a file, a column, a value
+70   a fault in calibrant itself
+130  interrupted from the keyboard
+141  the reader of the output closed it
+==== ==========================================================
+
+Nothing heavy is imported before a command runs, so that ``calibrant --help`` answers at once.
+"""
 
 from __future__ import annotations
 
@@ -8,70 +22,23 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from inspect import cleandoc
-from typing import Annotated, Any
-
-import typer
-from typer.core import TyperCommand
+from typing import TYPE_CHECKING, Any
 
 from calibrant._version import __version__
 from calibrant.cli import messages
-from calibrant.cli.messages import OutputClosedError, discard_output, say, spoken, write
+from calibrant.cli.messages import (
+    OutputClosedError,
+    discard_output,
+    error_sentence,
+    say,
+    write,
+)
 from calibrant.errors import CalibrantError
 
+if TYPE_CHECKING:
+    from typer import Typer
+
 __all__ = ["main"]
-
-
-def _show_version(asked: bool) -> None:
-    if asked:
-        write(f"calibrant {__version__}\n")
-        raise typer.Exit
-
-
-class Command(TyperCommand):
-    """A command whose help names measures: those of the registry, once the help is asked for."""
-
-    def format_help_text(self, *arguments: Any) -> None:
-        """Write the help."""
-        from calibrant.measures.registry import assessed, comparable
-
-        for chosen in (assessed, comparable):
-            names = ", ".join(info.name for info in chosen())
-            self.help = (self.help or "").replace(f"{{{chosen.__name__}}}", names)
-        super().format_help_text(*arguments)
-
-
-def root(
-    context: typer.Context,
-    version: Annotated[
-        bool,
-        typer.Option("--version", is_eager=True, callback=_show_version, help="Print the version."),
-    ] = False,
-    debug: Annotated[
-        bool, typer.Option("--debug", help="Show the traceback of an error; may stand anywhere.")
-    ] = False,
-) -> None:
-    """Say whether predicted probabilities mean what they say, by how much not, where, how surely.
-
-    Exit codes: 0 done, 1 a threshold of --fail-if is exceeded, 2 bad input.
-    """
-    if context.invoked_subcommand is None:
-        write(f"{context.get_help()}\n")
-
-
-# The front door of the command line: commands, errors as sentences, exit codes.
-#
-# ==== ==========================================================
-# code meaning
-# ==== ==========================================================
-# 0    done
-# 1    done, and a threshold given with ``--fail-if`` is exceeded
-# 2    bad input: a command line, a file, a column, a value
-# 70   a fault in calibrant itself
-# 130  interrupted from the keyboard
-# 141  whoever read the output stopped reading
-# ==== ==========================================================
-#
-# Nothing heavy is imported before a command runs: ``calibrant --help`` answers at once.
 
 _DEBUG = "--debug"
 
@@ -82,34 +49,53 @@ def main(arguments: Sequence[str] | None = None) -> int:
     options = given[: given.index("--")] if "--" in given else given
     debug = _DEBUG in options
     if debug:
-        # It may stand anywhere, because it is added to a line that has just failed.
-        given.remove(_DEBUG)
+        given.remove(_DEBUG)  # typer would accept it before the command only
     try:
         return _run(given)
-    except (Exception, KeyboardInterrupt) as problem:  # noqa: BLE001  # each gets its sentence
+    except (Exception, KeyboardInterrupt) as problem:  # noqa: BLE001  # each has its sentence
         if debug:
             traceback.print_exc()
         return _explained(problem)
     except SystemExit as end:
-        # Typer ends with 1, which is for thresholds, where help meets a closed pipe.
+        # Typer exits with 1, the code of thresholds, when help is written to a closed pipe.
         if isinstance(end.__context__, BrokenPipeError):
             return _explained(end.__context__)
         raise
 
 
-def application() -> typer.Typer:
-    """Return the commands, none of which has loaded anything heavy yet."""
+def application() -> Typer:
+    """Return the commands, without importing anything heavy."""
     import typer
 
+    from calibrant.cli.options import Command
+
+    def show_version(asked: bool) -> None:
+        if asked:
+            write(f"calibrant {__version__}\n")
+            raise typer.Exit
+
+    def root(
+        version: bool = typer.Option(
+            False, "--version", is_eager=True, callback=show_version, help="Print the version."
+        ),
+        debug: bool = typer.Option(
+            False, _DEBUG, help="Show the traceback of an error; may be given anywhere."
+        ),
+    ) -> None:
+        """Measure the calibration of predicted probabilities, with intervals and tests.
+
+        Exit codes: 0 done, 1 a threshold of --fail-if is exceeded, 2 bad input.
+        """
+
     app = typer.Typer(
-        # Panels and colours would triple the time that help takes to appear.
+        # Panels and colours would triple the time of help.
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["--help", "-h"]},
     )
-    app.callback(invoke_without_command=True)(root)
+    app.callback()(root)
     for command in _commands():
-        # In raw strings the mark that keeps lines of examples apart is two characters.
+        # Docstrings are raw: the mark that keeps lines of examples apart is two characters there.
         text = cleandoc(command.__doc__ or "").replace("\\b", "\b")
         app.command(cls=Command, help=text)(command)
     return app
@@ -125,7 +111,7 @@ def _commands() -> tuple[Callable[..., Any], ...]:
 
 
 def _run(arguments: list[str]) -> int:
-    """Run a command line; errors are the caller's."""
+    """Run a command line, without handling errors."""
     try:
         import typer
     except ModuleNotFoundError as problem:
@@ -133,13 +119,13 @@ def _run(arguments: list[str]) -> int:
         return messages.BAD_INPUT
     command = typer.main.get_command(application())
     with _warnings_as_sentences():
-        code = command.main(arguments, prog_name="calibrant", standalone_mode=False)
+        code = command.main(arguments or ["--help"], prog_name="calibrant", standalone_mode=False)
     return code if isinstance(code, int) else messages.DONE
 
 
 @contextmanager
 def _warnings_as_sentences() -> Iterator[None]:
-    """Say what the library warns of, each thing once, without the line of code."""
+    """Write warnings of the library as sentences, each once."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
@@ -148,7 +134,7 @@ def _warnings_as_sentences() -> Iterator[None]:
 
 
 def _explained(problem: BaseException) -> int:
-    """Say what went wrong in one sentence, and return the exit code."""
+    """Write an error as a sentence, and return the exit code."""
     if _was_interrupted(problem):
         return messages.INTERRUPTED
     if isinstance(problem, OutputClosedError | BrokenPipeError):
@@ -156,16 +142,15 @@ def _explained(problem: BaseException) -> int:
         return messages.OUTPUT_CLOSED
     sentence = _sentence(problem)
     if sentence is None:
-        said = " ".join(str(problem).split())
-        kind = type(problem).__name__
-        say(f"this is a fault in calibrant, {kind}: {said:.160}; {_DEBUG} shows where")
+        text, kind = " ".join(str(problem).split()), type(problem).__name__
+        say(f"this is a fault in calibrant, {kind}: {text:.160}; {_DEBUG} shows where")
         return messages.OWN_FAULT
     say(sentence)
     return messages.BAD_INPUT
 
 
 def _was_interrupted(problem: BaseException | None) -> bool:
-    """Tell whether Ctrl-C is behind an error: DuckDB and typer have errors of their own for it."""
+    """Tell whether Ctrl-C caused an error: DuckDB and typer have errors of their own for it."""
     while problem is not None:
         if isinstance(problem, KeyboardInterrupt) or str(problem) == "Query interrupted":
             return True
@@ -176,15 +161,15 @@ def _was_interrupted(problem: BaseException | None) -> bool:
 
 
 def _sentence(problem: BaseException) -> str | None:
-    """Return what is wrong with the input, or None where it is not to blame."""
+    """Return what is wrong with the input, or None where the input is not the cause."""
     if isinstance(problem, CalibrantError):
-        return " ".join(spoken(problem).split())
+        return " ".join(error_sentence(problem).split())
     if isinstance(problem, OSError):
         place = f"{problem.filename}: " if problem.filename else ""
         return f"{place}{problem.strerror or problem}"
     if isinstance(problem, MemoryError):
         return "there is not enough memory: make a sketch of the file first, with calibrant sketch"
-    # Errors in the command line itself are of a class that depends on the version of typer.
+    # The class of errors in the command line depends on the version of typer.
     if hasattr(problem, "format_message"):
         context = getattr(problem, "ctx", None)
         command = "calibrant" if context is None else context.command_path

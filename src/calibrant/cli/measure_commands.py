@@ -1,8 +1,9 @@
-"""Thresholds: ``--fail-if "NAME[.low|.high|.value] OP NUMBER"``, with OP one of > >= < <=.
+"""``calibrant assess`` and ``compare``, and the conditions of ``--fail-if``.
 
-NAME is a calibration error, `bias` or `slope`, which have intervals, or a plain number such as
-`brier_score` or `p_value`. Without a part the value is meant. With groups the condition is about
-each group, and those for which it holds are named.
+A condition is ``NAME[.low|.high|.value] OP NUMBER`` with OP one of > >= < <=. NAME is a calibration
+error, `bias` or `slope`, which have intervals, or a number such as `brier_score` or `p_value`.
+The part is the value by default. With groups the condition applies to each of them, and those for
+which it holds are named.
 """
 
 from __future__ import annotations
@@ -15,11 +16,9 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-import typer
-
 from calibrant.cli import messages, options
-from calibrant.cli.inputs import Request, Wanted
 from calibrant.cli.messages import say
+from calibrant.cli.options import Request, option
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -30,7 +29,12 @@ if TYPE_CHECKING:
     from calibrant.cli.tables import Data
     from calibrant.inference.compare import Comparison
 
-# What can be asked beside the measures of an assessment: names without intervals.
+Measure = Annotated[
+    str,
+    option("--measure", "The calibration error or proper score to compare.", "NAME", default=True),
+]
+
+# Numbers of an assessment without intervals.
 _PLAIN = ("brier_score", "prevalence", "mean_prediction", "n", "p_value")
 _PARTS = ("value", "low", "high")
 _SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
@@ -38,7 +42,7 @@ _CONDITION = re.compile(r"(?P<name>\w+)(?:\.(?P<part>\w+))?\s*(?P<sign>[<>]=?)\s
 _EXAMPLE = "write for example 'smooth_ece.high > 0.05'"
 
 Numbers = Mapping[str, float]
-# Names with intervals, and those without.
+# Names with intervals, and names without.
 Names = tuple[tuple[str, ...], tuple[str, ...]]
 
 GROUPS: Names = (
@@ -48,7 +52,7 @@ GROUPS: Names = (
 
 
 def whole() -> Names:
-    """Return what can be asked of an assessment."""
+    """Return the names for an assessment of all rows."""
     from calibrant.measures.registry import assessed
 
     return (*(info.name for info in assessed()), "bias", "slope"), _PLAIN
@@ -64,10 +68,10 @@ class Threshold:
 
     @classmethod
     def read(cls, text: str, names: Names) -> Threshold:
-        """Read a condition, or say what is wrong with it."""
+        """Parse a condition."""
         match = _CONDITION.fullmatch(text.strip())
         if match is None:
-            raise CalibrantError(f"--fail-if cannot be read: {text!r:.60}; {_EXAMPLE}")
+            raise CalibrantError(f"--fail-if cannot be parsed: {text!r:.60}; {_EXAMPLE}")
         name, part, sign, limit = match.group("name", "part", "sign", "limit")
         with_interval, plain = names
         if name not in with_interval + plain:
@@ -86,7 +90,7 @@ class Threshold:
         return cls(f"{name}.{part or 'value'}", sign, number)
 
     def holds(self, numbers: Numbers, who: str = "") -> bool:
-        """Tell whether the condition holds, and say so if it does."""
+        """Return whether the condition holds, and report it if it does."""
         value, name = numbers.get(self.quantity, math.nan), self.quantity.removesuffix(".value")
         if math.isnan(value):
             raise CalibrantError(f"{who}{name} is not known here, so --fail-if cannot be decided")
@@ -97,12 +101,12 @@ class Threshold:
 
 
 def read_thresholds(texts: Sequence[str] | None, *, in_groups: bool) -> list[Threshold]:
-    """Read all conditions, before any work is done."""
+    """Parse all conditions, before any work is done."""
     return [Threshold.read(text, GROUPS if in_groups else whole()) for text in texts or ()]
 
 
 def exit_code(thresholds: Sequence[Threshold], numbers: Mapping[str, Numbers]) -> int:
-    """Return the exit code: 1 where any condition holds, for anyone of those named."""
+    """Return the exit code: 1 where any condition holds for any group."""
     held = [
         one.holds(known, f"{who}: " if who else "")
         for who, known in numbers.items()
@@ -133,9 +137,6 @@ def group_numbers(row: GroupRow) -> Numbers:
     return found
 
 
-# ``calibrant assess``: the whole picture of a file, in a terminal or as JSON.
-
-
 def assess(
     files: options.Files,
     label: options.Label = None,
@@ -148,21 +149,19 @@ def assess(
     form: options.Form = None,
     level: options.Level = 0.95,
     bins: options.Bins = 15,
-    resamples: options.Resamples = None,
+    resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
     fail_if: options.FailIf = None,
     json: options.Json = False,
 ) -> int:
-    r"""Measure how calibrated a file is, and say what it means.
+    r"""Assess calibration: errors with intervals, tests, a verdict.
 
-    Prints a verdict, calibration errors with intervals, and a reliability diagram.
-
-    Columns that are not named are guessed where just one can be meant, and named on standard
-    error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.
+    Columns that are not named are inferred where there is just one candidate, and reported on
+    standard error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.
 
     A condition of --fail-if is NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
     one of {assessed}, bias, slope, brier_score, prevalence, mean_prediction, n and p_value. With
-    --by it is about every group, and NAME is one of smooth_ece, ece, ecce_r, prevalence,
+    --by it applies to every group, and NAME is one of smooth_ece, ece, ecce_r, prevalence,
     mean_prediction, n, p_value and p_adjusted.
 
     \b
@@ -174,21 +173,26 @@ def assess(
     from calibrant.cli.tables import read
 
     thresholds = read_thresholds(fail_if, in_groups=by is not None)
-    wanted = Wanted(label, tuple(prob or ()), weight, by)
-    data = read(Request(tuple(files), wanted, pos_label, multiclass, on_invalid, form))
-    asked = options.given(level=level, n_bins=bins, n_resamples=resamples, rng=seed)
-    show = show_whole if by is None else show_groups
-    return exit_code(thresholds, show(data, asked, json=json))
+    request = Request(
+        *(files, label, prob or (), weight, by),
+        pos_label=pos_label,
+        multiclass=multiclass,
+        on_invalid=on_invalid,
+        form=form,
+    )
+    asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
+    show = _show_whole if by is None else _show_groups
+    return exit_code(thresholds, show(read(request), asked, json=json))
 
 
-def show_whole(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
-    """Assess everything, show it, and return the numbers that thresholds speak of."""
+def _show_whole(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
+    """Assess all rows, show the result, and return its numbers."""
     from calibrant.assessment.assess import assess
     from calibrant.cli.messages import write_json
     from calibrant.cli.screen import assessment_parts, show, waiting
 
     with waiting("measuring"):
-        found = data.ask(assess, **asked)
+        found = data.call(assess, **asked)
     if json:
         write_json(found.to_dict())
     else:
@@ -196,28 +200,20 @@ def show_whole(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str,
     return {"": numbers_of(found)}
 
 
-def show_groups(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
-    """Assess each group, show them, and return the numbers that thresholds speak of."""
+def _show_groups(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
+    """Assess each group, show the result, and return the numbers by group."""
     from calibrant.assessment.groups import by_group
     from calibrant.cli.messages import write_json
-    from calibrant.cli.screen import group_parts, show, waiting
+    from calibrant.cli.screen import group_name, group_parts, show, waiting
 
     with waiting("measuring"):
-        found = data.ask(by_group, groups=data.groups, **asked)
+        found = data.call(by_group, groups=data.groups, **asked)
     if json:
         write_json(found.to_dict())
     else:
         show(*group_parts(found))
-    return {_who(row.group): group_numbers(row) for row in found}
-
-
-def _who(group: object) -> str:
-    from calibrant.cli.inputs import group_name
-
-    return f"group {group_name(group) if group is None else repr(group)}"
-
-
-# ``calibrant compare``: which of several models is better calibrated, and how sure is that.
+    groups = [group_name(None) if row.group is None else repr(row.group) for row in found]
+    return {f"group {name}": group_numbers(row) for name, row in zip(groups, found, strict=True)}
 
 
 def compare(
@@ -228,24 +224,17 @@ def compare(
     multiclass: options.Multiclass = None,
     pos_label: options.PosLabel = None,
     form: options.Form = None,
-    measure: Annotated[
-        str,
-        typer.Option(
-            "--measure",
-            metavar="NAME",
-            help="The calibration error or proper score to compare by.",
-        ),
-    ] = "smooth_ece",
+    measure: Measure = "smooth_ece",
     level: options.Level = 0.95,
-    resamples: options.Resamples = None,
+    resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
     json: options.Json = False,
 ) -> None:
     r"""Compare models on the same rows.
 
-    In one file each column of probabilities is a model. Of several files each is a model, with the
-    same outcomes in the same rows; several columns are classes then. Rows with nothing or nonsense
-    in them are refused, because models must be measured on the same ones.
+    Given one file, each column of probabilities is a model. Given several, each file is a model,
+    with the same outcomes in the same rows, and several columns are classes. Invalid rows are
+    refused, because all models must be measured on the same rows.
 
     NAME of --measure is one of {comparable}.
 
@@ -257,12 +246,17 @@ def compare(
     from calibrant.cli.screen import show, waiting
     from calibrant.inference.compare import compare as compared
 
-    wanted = Wanted(label, tuple(prob or ()), weight)
-    request = Request(tuple(files), wanted, pos_label, multiclass, form=form, each=True)
+    request = Request(
+        *(files, label, prob or (), weight),
+        pos_label=pos_label,
+        multiclass=multiclass,
+        form=form,
+        each=True,
+    )
     data = side_by_side(_models(request))
-    asked = options.given(measure=measure, level=level, n_resamples=resamples, rng=seed)
+    asked = {"measure": measure, "level": level, "n_resamples": resamples, "rng": seed}
     with waiting("comparing"):
-        found = data.ask(compared, **asked)
+        found = data.call(compared, **asked)
     if json:
         write_json(found.to_dict())
     else:
@@ -287,7 +281,7 @@ def _models(request: Request) -> dict[str, Data]:
 
 
 def side_by_side(models: dict[str, Data]) -> Data:
-    """Return the outcomes that models share, and the predictions of each."""
+    """Return the common outcomes of models, and the predictions of each."""
     for name, data in models.items():
         if len(data.pair) == 1:
             raise CalibrantError(
@@ -306,7 +300,7 @@ def side_by_side(models: dict[str, Data]) -> Data:
 def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
     """Return the predictions of the second model, with its classes in the order of the first."""
     (one, a), (other, b) = first, second
-    classes, others = (data.about.get("labels") for data in (a, b))
+    classes, others = (data.options.get("labels") for data in (a, b))
     if classes == others:
         return b.pair[1]
     if classes is None or others is None:
@@ -348,7 +342,8 @@ def _parts(found: Comparison) -> list[RenderableType]:
     from calibrant.cli.screen import Sheet, fitted, p_value
 
     level = f"{100 * found.level:g}% interval"
-    ranking = Sheet("model", ("rank", found.measure, level, "corrected"), ("corrected", "rank"))
+    corrected = "bias-corrected"
+    ranking = Sheet("model", ("rank", found.measure, level, corrected), (corrected, "rank"))
     for model in found.models:
         one = model.estimate
         ends = f"{one.low:.4f} to {one.high:.4f}"
@@ -357,8 +352,10 @@ def _parts(found: Comparison) -> list[RenderableType]:
     pairs = Sheet("difference", ("value", level, "P", "P adjusted"), ("P", level))
     for pair in found.pairs:
         ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
-        chances = (p_value(pair.p_value), p_value(pair.p_adjusted))
-        pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *chances))
-    told_apart = f"told apart where P, adjusted for their number, is at most {1 - found.level:.2g}"
-    note = f"n = {found.n}; less is better; models are {told_apart}."
+        p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
+        pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *p_values))
+    note = (
+        f"n = {found.n}; lower is better; models differ significantly where P, adjusted for the "
+        f"number of pairs, is at most {1 - found.level:.2g}."
+    )
     return [*fitted(ranking), "", *fitted(pairs), "", note]

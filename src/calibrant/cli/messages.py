@@ -1,4 +1,8 @@
-"""Exit codes: what a command line tells the one that called it."""
+"""Exit codes and messages: results go to standard output, all else to standard error.
+
+Errors of the library name arguments of Python. Here they name columns and options instead, and
+count rows from 1.
+"""
 
 from __future__ import annotations
 
@@ -15,20 +19,15 @@ from calibrant.errors import CalibrantError, Position
 if TYPE_CHECKING:
     from calibrant.io.columns import Columns
 
+# As in sysexits.h, and as in shells for processes that a signal ended.
 DONE = 0
 EXCEEDED = 1
 BAD_INPUT = 2
-# As sysexits.h has it, and as shells do for what a signal ended.
 OWN_FAULT = 70
 INTERRUPTED = 130
 OUTPUT_CLOSED = 141
 
-# Messages: results go to standard output, everything else is said on standard error.
-#
-# Errors of the library name arguments. Whoever gave files and options reads of columns and options
-# instead, and of rows counted from 1.
-
-# What arguments of the library are called here.
+# Options by the arguments of the library.
 _NAMES = {
     "source": "FILE",
     "y_true": "--label",
@@ -51,7 +50,7 @@ _NAMES = {
     "measure": "--measure",
     "method": "--method",
 }
-# What to do where there is an option for it, by argument and rule.
+# Hints that name options, by argument and rule.
 _ONE_PROB_PER_CLASS = "give one {prob} per class"
 _HINTS = {
     ("label", "must hold numbers"): "name the positive outcome with {pos_label}",
@@ -62,19 +61,19 @@ _HINTS = {
 
 
 class OutputClosedError(Exception):
-    """Nobody reads our output any more, as when ``head`` has seen enough."""
+    """The reader of standard output is gone, as when ``head`` has read enough."""
 
 
 def say(sentence: str) -> None:
-    """Say a sentence to the person at the terminal, whatever else is being written."""
-    if sys.stderr is not None:  # it is None where it was closed
+    """Write a sentence to standard error."""
+    if sys.stderr is not None:  # None if closed
         print(f"calibrant: {sentence}", file=sys.stderr)  # noqa: T201
 
 
-def spoken(problem: CalibrantError, columns: Columns | None = None, whole: str = "") -> str:
-    """Return an error of the library in words of columns and options.
+def error_sentence(problem: CalibrantError, columns: Columns | None = None, whole: str = "") -> str:
+    """Return the sentence of an error, with the names of columns and options.
 
-    `whole` tells of what rows are counted, where no file is named.
+    `whole` follows the number of a row where no file is named, such as " of all files".
     """
 
     def in_row(position: Position) -> str:
@@ -102,21 +101,22 @@ def _columns(columns: Columns | None) -> dict[str, str]:
 
 @contextmanager
 def in_columns(columns: Columns | None, whole: str = "") -> Iterator[None]:
-    """Name columns and options in the errors that are raised inside."""
+    """Name columns and options in errors."""
     try:
         yield
     except CalibrantError as problem:
         source, problem.source = problem.source, None
-        raise type(problem)(spoken(problem, columns, whole), source=source) from problem
+        sentence = error_sentence(problem, columns, whole)
+        raise type(problem)(sentence, source=source) from problem
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Tell whether a stream is a terminal; it is None where it was closed."""
+    """Tell whether a stream, None if closed, is a terminal."""
     return stream is not None and stream.isatty()
 
 
 def write(text: str) -> None:
-    """Write text to standard output, in what characters it has."""
+    """Write text to standard output, replacing characters that its encoding lacks."""
     with _open_output() as output:
         encoding = output.encoding or "utf-8"
         output.write(text.encode(encoding, "replace").decode(encoding))
@@ -142,12 +142,12 @@ def _open_output() -> Iterator[TextIO]:
 
 
 def write_json(content: Any) -> None:
-    """Write plain values as JSON, which knows no nan and no infinity: they are null."""
+    """Write plain values as JSON, nan and infinite numbers as null."""
     write(json.dumps(_finite(content), allow_nan=False) + "\n")
 
 
 def discard_output() -> None:
-    """Throw away what nobody reads, so that it is not tried again when Python ends."""
+    """Discard unwritten output, which Python would try to write when it ends."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

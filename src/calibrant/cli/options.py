@@ -1,125 +1,186 @@
-"""Options that several commands share."""
+"""Options that several commands share, and what they say about input and output.
+
+Nothing heavy is imported here: the options of all commands are read before any of them runs.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import date
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import typer
+from typer.core import TyperCommand
 
-Files = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        show_default=False,
-        help="CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; sketches; - for a pipe.",
-    ),
-]
-Tables = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE",
-        show_default=False,
-        help="CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for a pipe.",
-    ),
-]
-Sketches = Annotated[
-    list[str],
-    typer.Argument(metavar="FILE", show_default=False, help="Sketches; patterns; - for a pipe."),
-]
+from calibrant.errors import CalibrantError
+
+_TABLES = "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; "
+
+
+def _files(text: str) -> Any:
+    return typer.Argument(metavar="FILE", show_default=False, help=text)
+
+
+def option(name: str, text: str, metavar: str = "COLUMN", *, default: bool | str = False) -> Any:
+    """Return an option with a help text; its default is shown if asked for, or as given."""
+    return typer.Option(name, metavar=metavar, show_default=default, help=text)
+
+
+Files = Annotated[list[str], _files(f"{_TABLES}sketches; - for standard input.")]
+Tables = Annotated[list[str], _files(f"{_TABLES}- for standard input.")]
+Sketches = Annotated[list[str], _files("Sketches; patterns; - for standard input.")]
 Label = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--label",
-        metavar="COLUMN",
-        show_default=False,
-        help="Outcomes: 0 or 1, yes or no, soft in between, two names (--pos-label), or classes.",
+        "Outcomes: 0 or 1, true or false, soft labels in [0, 1], two labels (see --pos-label), or "
+        "classes.",
     ),
 ]
 Prob = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--prob",
-        metavar="COLUMN",
-        show_default=False,
-        help="Probabilities. Once a class for several: COLUMN, CLASS=COLUMN, or a pattern 'p_*'.",
+        "Probabilities. For several classes once per class: COLUMN, CLASS=COLUMN, or a pattern "
+        "such as 'p_*'.",
     ),
 ]
 ProbOfModels = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--prob",
-        metavar="COLUMN",
-        show_default=False,
-        help="Probabilities. Once a model, or a class, for several: COLUMN, NAME=COLUMN, 'p_*'.",
+        "Probabilities. For several models, or classes, once per model or class: COLUMN, "
+        "NAME=COLUMN, or a pattern such as 'p_*'.",
     ),
 ]
-Weight = Annotated[
-    str | None,
-    typer.Option("--weight", metavar="COLUMN", show_default=False, help="Weights of rows."),
-]
-By = Annotated[
-    str | None,
-    typer.Option("--by", metavar="COLUMN", show_default=False, help="Groups, each by itself."),
-]
+Weight = Annotated[str | None, option("--weight", "Sample weights.")]
+By = Annotated[str | None, option("--by", "Groups, each treated separately.")]
 PosLabel = Annotated[
     str | None,
-    typer.Option(
-        "--pos-label",
-        metavar="LABEL",
-        show_default=False,
-        help="The outcome that --prob speaks of, where outcomes are not 0 and 1.",
-    ),
+    option("--pos-label", "The positive label, where outcomes are not 0 and 1.", "LABEL"),
 ]
 Multiclass = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--multiclass",
-        metavar="WHAT",
-        show_default=False,
-        help="With several classes: confidence (the default), or one class against the rest.",
+        "For several classes: confidence, the default, or one class against the rest.",
+        "CLASS",
     ),
 ]
 OnInvalid = Annotated[
     Literal["raise", "drop"],
-    typer.Option(
+    option(
         "--on-invalid",
-        metavar="raise|drop",
-        help="Whether to refuse rows with nothing or nonsense in them, or leave them out.",
+        "Refuse or leave out invalid rows: those with a missing value or one out of range.",
+        "raise|drop",
+        default=True,
     ),
 ]
 Form = Annotated[
     str | None,
-    typer.Option(
+    option(
         "--format",
-        metavar="FORMAT",
-        show_default=False,
-        help="What a pipe holds, if not obvious: csv, tsv, json, jsonl, parquet or sketch.",
+        "The format of standard input, if it is not detected: csv, tsv, json, jsonl, parquet or "
+        "sketch.",
+        "FORMAT",
     ),
 ]
-Level = Annotated[float, typer.Option("--level", help="Of all intervals.")]
-Bins = Annotated[int, typer.Option("--bins", help="How many bins binned errors have.")]
-# The default is stated in the library alone.
+Level = Annotated[float, typer.Option("--level", help="Confidence level of all intervals.")]
+Bins = Annotated[int, typer.Option("--bins", help="Number of bins of binned errors.")]
 Resamples = Annotated[
-    int | None,
-    typer.Option(
-        "--resamples",
-        show_default=False,
-        help="Bootstrap resamples; 1000 if not given. At least 39.",
-    ),
+    int,
+    typer.Option("--resamples", metavar="N", help="Number of bootstrap resamples, at least 39."),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same numbers.")]
-Json = Annotated[bool, typer.Option("--json", help="Print JSON instead, with every number.")]
+Seed = Annotated[
+    int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same result.")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, with all numbers in full.")]
 FailIf = Annotated[
     list[str] | None,
-    typer.Option(
+    option(
         "--fail-if",
-        metavar="CONDITION",
-        show_default=False,
-        help="End with exit code 1 where it holds, e.g. 'smooth_ece.high > 0.05'; may be repeated.",
+        "Exit with code 1 if it holds, e.g. 'smooth_ece.high > 0.05'; may be repeated.",
+        "CONDITION",
     ),
 ]
 
 
-def given(**options: Any) -> dict[str, Any]:
-    """Return the options that were given; the library has its own values for others."""
-    return {name: value for name, value in options.items() if value is not None}
+class Command(TyperCommand):
+    """A command whose help lists measures of the registry, read when help is asked for."""
+
+    def format_help_text(self, *arguments: Any) -> None:
+        """Write the help."""
+        from calibrant.measures.registry import assessed, comparable
+
+        for chosen in (assessed, comparable):
+            names = ", ".join(info.name for info in chosen())
+            self.help = (self.help or "").replace(f"{{{chosen.__name__}}}", names)
+        super().format_help_text(*arguments)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What a command line says about its input; columns that it does not name are None or empty.
+
+    With `each`, every column of probabilities is a model; otherwise several are the classes of one
+    model. `on_invalid` is None where the command always refuses invalid rows.
+    """
+
+    files: Sequence[str]
+    label: str | None = None
+    probs: Sequence[str] = ()
+    weight: str | None = None
+    by: str | None = None
+    along: str | None = None
+    pos_label: str | None = None
+    multiclass: str | None = None
+    on_invalid: Literal["raise", "drop"] | None = None
+    form: str | None = None
+    each: bool = False
+
+    def source(self) -> dict[str, str]:
+        """Return what a report says about its data."""
+        names = {
+            "File": ", ".join(Path(file).name for file in self.files),
+            "Outcomes": self.label or "",
+            "Predictions": ", ".join(self.probs),
+            "Weights": self.weight or "",
+            "Groups": self.by or "",
+            "Date": date.today().isoformat(),
+        }
+        return {name: text for name, text in names.items() if text}
+
+    def check_names_no_column(self) -> None:
+        """Refuse options that name columns, which a sketch does not have."""
+        columns = {
+            "--label": self.label,
+            "--prob": self.probs,
+            "--weight": self.weight,
+            "--by": self.by,
+            "--along": self.along,
+            "--pos-label": self.pos_label,
+            "--multiclass": self.multiclass,
+        }
+        given = [option for option, value in columns.items() if value]
+        if given:
+            raise CalibrantError(f"a sketch has no columns: leave out {', '.join(given)}")
+
+
+def check_out(
+    out: str, endings: Sequence[str] = (), files: Sequence[str] = (), option: str = "--out"
+) -> Path:
+    """Return a path that can be written to and is none of the `files` that are read."""
+    from calibrant.cli.inputs import named_files
+
+    path = Path(out)
+    if endings and path.suffix.lower() not in endings:
+        raise CalibrantError(f"{option} must end in {', '.join(endings)}; got {out!r:.80}")
+    if path.is_dir():
+        raise CalibrantError(f"{option} must be a file; {out!r:.80} is a folder")
+    if not path.parent.is_dir():
+        raise CalibrantError(f"{option} must be in a folder that exists; there is no {path.parent}")
+    if path.exists() and any(path.samefile(file) for file in named_files(files) if file != "-"):
+        raise CalibrantError(f"{option} must not be a file that is read; {out!r:.80} is")
+    return path

@@ -1,7 +1,7 @@
-"""A reliability diagram in characters: outcomes against predictions, and where predictions are.
+"""Results in a terminal: a verdict, tables and a reliability diagram in characters.
 
-The curve is a solid line, perfect calibration a dotted one, so that they differ without colour. A
-braille character is two dots wide and four dots high.
+All is as wide as the terminal, and 80 characters elsewhere. Colours appear on a terminal alone, and
+not where NO_COLOR is set. Curve and diagonal differ without colour: one is solid, one dotted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from calibrant.cli.inputs import group_name
 from calibrant.cli.messages import is_terminal, write
 from calibrant.curves.reliability_view import Window
 from calibrant.formatting import decimals, percent, plain_p_value, shortened
@@ -32,18 +31,181 @@ if TYPE_CHECKING:
     from calibrant.assessment.groups import GroupTable
     from calibrant.curves.reliability_view import ReliabilityView
 
-_WIDTH, _HEIGHT = 36, 15
-_MARGIN = 5
-# The distance, in dots, between dots on the line of perfect calibration.
+# From this width on table and diagram are side by side; nothing is wider than the second.
+_WIDE, _WIDEST = 110, 120
+_MOST_CLASSES = 20
+# The diagram, in characters; the distance of the dots of its diagonal.
+_WIDTH, _HEIGHT, _MARGIN = 36, 15, 5
 _SPARSE = 3
-_BLOCKS, _PLAIN_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*#%"
-# Less than this fraction of the highest block is not shown.
-_MINIMUM_SHOWN = 0.01
-Point = tuple[float, float]
 _DIAGONAL, _CURVE, _DENSITY = "dim", "bold cyan", "cyan"
-# Which bit of a braille character is the dot in this row and column of it.
+_BLOCKS, _PLAIN_BLOCKS = " ▁▂▃▄▅▆▇█", " .:-=+*#%"
+# Densities below this fraction of the maximum are not shown.
+_MINIMUM_SHOWN = 0.01
+# The bits of a braille character, two dots wide and four high, by row and column.
 _BITS = ((0x01, 0x08), (0x02, 0x10), (0x04, 0x20), (0x40, 0x80))
 _BLANK = 0x2800
+# Of sheets: gaps between columns, the minimum width of names, and what joins two names.
+_WIDE_GAP, _GAP = 3, 2
+_MINIMUM_NAME = 16
+_BETWEEN = " - "
+Point = tuple[float, float]
+
+
+# Output.
+
+
+def show(*parts: RenderableType) -> None:
+    """Write parts to standard output, one below the other."""
+    from rich.console import Console
+
+    on_terminal = is_terminal(sys.stdout)
+    colourless = bool(os.environ.get("NO_COLOR")) or not on_terminal
+    page = io.StringIO()
+    console = Console(
+        file=page,
+        width=width(),
+        force_terminal=on_terminal,
+        color_system=None if colourless else "auto",
+        highlight=False,
+        markup=False,
+        emoji=False,
+        legacy_windows=False,
+    )
+    console.print(*parts, sep="\n")
+    # Tables fill their last column with blanks.
+    write("".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines()))
+
+
+def width() -> int:
+    """Return the number of characters of a line: 80 where the output is no terminal."""
+    return min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
+
+
+def is_plain() -> bool:
+    """Tell whether the encoding of the output lacks braille and blocks."""
+    try:
+        "⠿█│".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
+    except UnicodeEncodeError:
+        return True
+    return False
+
+
+@contextmanager
+def waiting(what: str) -> Iterator[None]:
+    """Show on a terminal what is going on."""
+    if not is_terminal(sys.stderr):
+        yield
+        return
+    from rich.console import Console
+
+    with Console(stderr=True).status(what):
+        yield
+
+
+# Results.
+
+
+def assessment_parts(assessment: Assessment) -> list[RenderableType]:
+    """Return an assessment as parts to show."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    picture = diagram(assessment, plain=is_plain())
+    numbers = fitted(estimate_sheet(assessment))
+    parts: list[RenderableType] = [Text(str(assessment.verdict), style="bold"), ""]
+    if width() >= _WIDE:
+        grid = Table.grid(padding=(0, 4))
+        grid.add_row(Group(*numbers), picture)
+        parts += [grid, ""]
+    else:
+        parts += [*numbers, "", picture, ""]
+    if assessment.classes:
+        parts += [*class_parts(assessment.classes), ""]
+    observed, predicted = assessment.mean_names
+    parts.append(
+        f"n = {assessment.n}, {observed} {assessment.prevalence:.4g}, {predicted} "
+        f"{assessment.mean_prediction:.4g}, Brier score{_of_what(assessment)} "
+        f"{assessment.brier_score:.4g}"
+    )
+    return [*parts, *(f"- {note}" for note in assessment.notes)]
+
+
+def _of_what(assessment: Assessment) -> str:
+    """Return what the Brier score is of, where it is not of all classes."""
+    problem = assessment.settings.problem
+    return "" if problem == "binary" else f" of the {problem}"
+
+
+def estimate_sheet(assessment: Assessment) -> Sheet:
+    """Return errors, bias and slope with their intervals as a table."""
+    digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
+    level = percent(assessment.settings.level)
+    sheet = Sheet(
+        "error", ("value", f"{level} interval", "bias-corrected"), spare=("bias-corrected",)
+    )
+    for one in assessment.estimates:
+        cells = [f"{x:.{digits}f}" for x in (one.value, one.low, one.high, one.bias_corrected)]
+        sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))
+    for name, interval in (("bias", assessment.bias), ("slope", assessment.slope)):
+        value, low, high = (f"{x:.4f}" for x in (interval.value, interval.low, interval.high))
+        sheet.add(name, cells=(value, f"{low} to {high}"))
+    return sheet
+
+
+def class_parts(classes: Sequence[ClassRow]) -> list[RenderableType]:
+    """Return the classes, or the first of many, as parts to show."""
+    headings = ("prevalence", "mean prediction", "smooth_ece", "ece")
+    sheet = Sheet("class", headings, spare=("ece", "mean prediction", "prevalence"))
+    for one in classes[:_MOST_CLASSES]:
+        numbers = (one.prevalence, one.mean_prediction, one.smooth_ece, one.ece)
+        sheet.add(str(one.label), cells=(f"{x:.4f}" for x in numbers))
+    n_more = len(classes) - _MOST_CLASSES
+    return [*fitted(sheet), *([f"... and {n_more} more, see --json"] if n_more > 0 else [])]
+
+
+def group_parts(table: GroupTable) -> list[RenderableType]:
+    """Return a table of groups, miscalibrated ones marked, as parts to show."""
+    level = percent(table.level)
+    headings = ("n", "observed", "predicted", "smooth_ece", f"{level} interval", "P adjusted")
+    sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
+    for row in table:
+        error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
+        means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.value))
+        interval = f"{error.low:.4f} to {error.high:.4f}"
+        p_adjusted = p_value(row.p_adjusted) + (" *" if is_found else "  ")
+        cells = (str(row.n), *means, interval, p_adjusted)
+        sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
+    parts: list[RenderableType] = [*fitted(sheet), ""]
+    found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
+    parts.append(found if table.miscalibrated else "Miscalibration detected in no group.")
+    small = [group_name(row.group) for row in table if row.small]
+    if small:
+        listed = ", ".join(small[:_MOST_CLASSES]) + (", ..." * (len(small) > _MOST_CLASSES))
+        parts.append(f"- Too few rows or events for a conclusion: {listed}.")
+    parts += [f"- {group_name(row.group)}: {row.note}." for row in table if row.note]
+    return parts
+
+
+def p_value(value: float) -> str:
+    """Return a P-value with two digits, and nothing where there is no test."""
+    if math.isnan(value):
+        return ""
+    sign, number = plain_p_value(value)
+    return number if sign == "=" else f"{sign} {number}"
+
+
+def group_name(group: object) -> str:
+    """Return the name of a group for people."""
+    return "(none)" if group is None else str(group)
+
+
+def fitted(sheet: Sheet) -> list[RenderableType]:
+    """Return a table as parts that fit the terminal."""
+    return sheet.parts(width(), plain=is_plain())
+
+
+# The reliability diagram.
 
 
 @dataclass
@@ -56,11 +218,11 @@ class Dots:
 
     @property
     def size(self) -> tuple[int, int]:
-        """How many dots there are from left to right and from bottom to top."""
+        """The number of dots from left to right and from bottom to top."""
         return 2 * self.width, 4 * self.height
 
     def mark(self, x: float, y: float) -> None:
-        """Set the dot nearest to a point of the unit square; points outside are left out."""
+        """Set the dot nearest to a point of the unit square; points outside are ignored."""
         if 0 <= x <= 1 and 0 <= y <= 1:
             across, up = self.size
             self.dots.add((round(x * (across - 1)), round(y * (up - 1))))
@@ -88,7 +250,7 @@ class Dots:
 
 
 def diagram(assessment: Assessment, *, plain: bool = False) -> Text:
-    """Return the picture; a plain one is of characters that every terminal has."""
+    """Return the reliability diagram of an assessment; a plain one is in ASCII."""
     from rich.text import Text
 
     view = assessment.reliability_view("smooth")
@@ -107,9 +269,7 @@ def diagram(assessment: Assessment, *, plain: bool = False) -> Text:
     lines.append(Text(f"{'':{margin}}  ") + Text(blocks, style=_DENSITY))
     ruler = f"{start}{middle:^{_WIDTH - len(start) - len(end)}}{end}"
     lines.append(Text(f"{'':{margin}}  {ruler}"))
-    lines.append(
-        Text(f"{'':{margin}}  {'predicted (blocks: how often)':>{_WIDTH}}", style=_DIAGONAL)
-    )
+    lines.append(Text(f"{'':{margin}}  {'predicted (blocks: density)':>{_WIDTH}}", style=_DIAGONAL))
     return Text("\n").join(lines)
 
 
@@ -122,7 +282,7 @@ def _diagonal() -> Dots:
 
 
 def _line(view: ReliabilityView, window: Window) -> Dots:
-    """Return the curve from point to point where it is known, and point masses as dots."""
+    """Return the curve where it is known as lines, and point masses as dots."""
     dots, curve = Dots(_WIDTH, _HEIGHT), view.drawn(window)
     points = (np.column_stack((curve.x, curve.y)) - window.low) / window.span
     known = np.isfinite(curve.y)
@@ -158,7 +318,7 @@ def _overlaid(diagonal: Dots, curve: Dots, *, plain: bool) -> list[Text]:
 
 
 def _density(view: ReliabilityView, window: Window, blocks: str) -> str:
-    """Return how many predictions there are along the axis, as blocks of different height."""
+    """Return the density of predictions as blocks of different height."""
     x, density = view.density()
     edges = np.linspace(window.low, window.high, _WIDTH + 1)
     inside = [(x >= low) & (x <= high) for low, high in pairwise(edges)]
@@ -168,15 +328,7 @@ def _density(view: ReliabilityView, window: Window, blocks: str) -> str:
     return "".join(blocks[math.ceil(height * (len(blocks) - 1))] for height in heights)
 
 
-# Sheets: tables without lines that fit the terminal, however long the names of their rows.
-#
-# What a row is called is worth more than any of its numbers. Where not all fits, names lose their
-# middle, as far as `_LEAST_NAME`; then columns are left out, in the order that the sheet gives, and
-# named below.
-
-_WIDE_GAP, _GAP = 3, 2
-_LEAST_NAME = 16
-_BETWEEN = " - "
+# Tables.
 
 
 class _Row(NamedTuple):
@@ -187,16 +339,19 @@ class _Row(NamedTuple):
 
 @dataclass
 class Sheet:
-    """A table with the names of rows on the left and numbers on the right.
+    """A table without rules that fits the terminal: names of rows on the left, then numbers.
+
+    Where not all fits, names are shortened in the middle, down to `_MINIMUM_NAME` characters; then
+    columns are left out and named below the table.
 
     Attributes
     ----------
     name
         The heading of names.
     headings
-        Those of numbers.
+        The headings of numbers.
     spare
-        The headings that can be done without, those to leave out first first.
+        The headings that may be left out, in this order.
     """
 
     name: str
@@ -205,26 +360,26 @@ class Sheet:
     rows: list[_Row] = field(default_factory=list)
 
     def add(self, *names: str, cells: Iterable[str], style: str = "") -> None:
-        """Add a row about one thing, or about one thing less another."""
+        """Add a row about one thing, or about the difference of two."""
         self.rows.append(_Row(names, tuple(cells), style))
 
     def parts(self, width: int, *, plain: bool = False) -> list[RenderableType]:
-        """Return the table, fitted to a width, and a line about what it leaves out."""
+        """Return the table, fitted to a width, and a line about the columns left out."""
         from rich.cells import cell_len
 
         natural = max(cell_len(_BETWEEN.join(names)) for names in self._all_names())
         shown, left_out, gap = list(self.headings), [], _WIDE_GAP
-        room = width - self._taken(shown, gap)
-        if room < natural:
+        space = width - self._taken(shown, gap)
+        if space < natural:
             gap = _GAP
-            room = width - self._taken(shown, gap)
+            space = width - self._taken(shown, gap)
         for heading in self.spare:
-            if room >= min(natural, _LEAST_NAME):
+            if space >= min(natural, _MINIMUM_NAME):
                 break
             shown.remove(heading)
             left_out.append(heading)
-            room = width - self._taken(shown, gap)
-        table = self._table(shown, max(1, min(natural, room)), gap, "..." if plain else "\u2026")
+            space = width - self._taken(shown, gap)
+        table = self._table(shown, max(1, min(natural, space)), gap, "..." if plain else "\u2026")
         note = f"Too narrow here for {', '.join(left_out)}; --json has all."
         return [table, note] if left_out else [table]
 
@@ -236,11 +391,13 @@ class Sheet:
         return [row.cells[place] if place < len(row.cells) else "" for row in self.rows]
 
     def _taken(self, headings: Sequence[str], gap: int) -> int:
-        """Return how wide columns of numbers are, with the gap before each."""
+        """Return the width of columns of numbers, with the gap before each."""
         widths = (max(map(len, (heading, *self._column(heading)))) for heading in headings)
         return sum(gap + width for width in widths)
 
-    def _table(self, headings: Sequence[str], room: int, gap: int, ellipsis: str) -> RenderableType:
+    def _table(
+        self, headings: Sequence[str], space: int, gap: int, ellipsis: str
+    ) -> RenderableType:
         from rich.table import Table
 
         table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
@@ -250,171 +407,20 @@ class Sheet:
         columns = [self._column(heading) for heading in headings]
         for i, row in enumerate(self.rows):
             cells = [column[i] for column in columns]
-            table.add_row(_fitted(row.names, room, ellipsis), *cells, style=row.style)
+            table.add_row(_fitted(row.names, space, ellipsis), *cells, style=row.style)
         return table
 
 
-def _fitted(names: Sequence[str], room: int, ellipsis: str) -> str:
-    """Return names in so much room, those that are longer than their share without a middle."""
+def _fitted(names: Sequence[str], space: int, ellipsis: str) -> str:
+    """Return names in a given space, the longer ones shortened in the middle."""
     from rich.cells import cell_len
 
-    free = room - len(_BETWEEN) * (len(names) - 1)
+    free = space - len(_BETWEEN) * (len(names) - 1)
     lengths = [cell_len(name) for name in names]
     fitted = dict(enumerate(names))
-    # From the shortest on: what one does not need is for the others.
+    # From the shortest on: space that one does not need is left to the others.
     for turn, i in enumerate(sorted(range(len(names)), key=lengths.__getitem__)):
-        share = free // (len(names) - turn)
-        fitted[i] = shortened(names[i], share, ellipsis=ellipsis, width=cell_len)
+        limit = free // (len(names) - turn)
+        fitted[i] = shortened(names[i], limit, ellipsis=ellipsis, width=cell_len)
         free -= cell_len(fitted[i])
     return _BETWEEN.join(fitted[i] for i in range(len(names)))
-
-
-# What people see: a verdict, a table and a picture, as wide as the terminal and as plain as asked.
-#
-# Colours appear on a terminal alone, and not where NO_COLOR is set.
-
-# From here on table and picture stand side by side.
-_WIDE = 110
-_WIDEST = 120
-_MOST_CLASSES = 20
-
-
-def show(*parts: RenderableType) -> None:
-    """Write parts to standard output, one below the other."""
-    from rich.console import Console
-
-    on_terminal = is_terminal(sys.stdout)
-    colourless = bool(os.environ.get("NO_COLOR")) or not on_terminal
-    page = io.StringIO()
-    console = Console(
-        file=page,
-        width=width(),
-        force_terminal=on_terminal,
-        color_system=None if colourless else "auto",
-        highlight=False,
-        markup=False,
-        emoji=False,
-        legacy_windows=False,
-    )
-    console.print(*parts, sep="\n")
-    # Tables fill their last column with blanks, which nobody needs in a file.
-    write("".join(f"{line.rstrip()}\n" for line in page.getvalue().splitlines()))
-
-
-def width() -> int:
-    """Return how many characters fit on a line: 80 where the output is no terminal."""
-    return min(shutil.get_terminal_size((80, 24)).columns, _WIDEST)
-
-
-def is_plain() -> bool:
-    """Tell whether the output knows no more than ASCII."""
-    try:
-        "⠿█│".encode(getattr(sys.stdout, "encoding", None) or "utf-8")
-    except UnicodeEncodeError:
-        return True
-    return False
-
-
-@contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show on a terminal that something is going on."""
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield
-
-
-def assessment_parts(assessment: Assessment) -> list[RenderableType]:
-    """Return an assessment as parts to show."""
-    from rich.console import Group
-    from rich.table import Table
-    from rich.text import Text
-
-    picture = diagram(assessment, plain=is_plain())
-    numbers = fitted(estimate_sheet(assessment))
-    parts: list[RenderableType] = [Text(str(assessment.verdict), style="bold"), ""]
-    if width() >= _WIDE:
-        grid = Table.grid(padding=(0, 4))
-        grid.add_row(Group(*numbers), picture)
-        parts += [grid, ""]
-    else:
-        parts += [*numbers, "", picture, ""]
-    if assessment.classes:
-        parts += [*class_parts(assessment.classes), ""]
-    observed, predicted = assessment.mean_names
-    parts.append(
-        f"n = {assessment.n}, {observed} {assessment.prevalence:.4g}, {predicted} "
-        f"{assessment.mean_prediction:.4g}, Brier score{_of_what(assessment)} "
-        f"{assessment.brier_score:.4g}"
-    )
-    return [*parts, *(f"- {note}" for note in assessment.notes)]
-
-
-def _of_what(assessment: Assessment) -> str:
-    """Tell of what a score of several classes is: not of all of them, as others are."""
-    problem = assessment.settings.problem
-    return "" if problem == "binary" else f" of the {problem}"
-
-
-def estimate_sheet(assessment: Assessment) -> Sheet:
-    """Return errors, bias and slope with their intervals as a table."""
-    digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
-    level = percent(assessment.settings.level)
-    sheet = Sheet("error", ("value", f"{level} interval", "corrected"), spare=("corrected",))
-    for one in assessment.estimates:
-        cells = [f"{x:.{digits}f}" for x in (one.value, one.low, one.high, one.bias_corrected)]
-        sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))
-    for name, interval in (("bias", assessment.bias), ("slope", assessment.slope)):
-        value, low, high = (f"{x:.4f}" for x in (interval.value, interval.low, interval.high))
-        sheet.add(name, cells=(value, f"{low} to {high}"))
-    return sheet
-
-
-def class_parts(classes: Sequence[ClassRow]) -> list[RenderableType]:
-    """Return the classes, or the first of many, as parts to show."""
-    headings = ("prevalence", "mean prediction", "smooth_ece", "ece")
-    sheet = Sheet("class", headings, spare=("ece", "mean prediction", "prevalence"))
-    for one in classes[:_MOST_CLASSES]:
-        numbers = (one.prevalence, one.mean_prediction, one.smooth_ece, one.ece)
-        sheet.add(str(one.label), cells=(f"{x:.4f}" for x in numbers))
-    n_more = len(classes) - _MOST_CLASSES
-    return [*fitted(sheet), *([f"... and {n_more} more, see --json"] if n_more > 0 else [])]
-
-
-def group_parts(table: GroupTable) -> list[RenderableType]:
-    """Return a table of groups, those that are miscalibrated marked, as parts to show."""
-    level = percent(table.level)
-    headings = ("n", "observed", "predicted", "smooth_ece", f"{level} interval", "P adjusted")
-    sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
-    for row in table:
-        error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
-        means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.value))
-        interval = f"{error.low:.4f} to {error.high:.4f}"
-        chance = p_value(row.p_adjusted) + (" *" if is_found else "  ")
-        cells = (str(row.n), *means, interval, chance)
-        sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
-    parts: list[RenderableType] = [*fitted(sheet), ""]
-    found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
-    parts.append(found if table.miscalibrated else "Miscalibration detected in no group.")
-    small = [group_name(row.group) for row in table if row.small]
-    if small:
-        listed = ", ".join(small[:_MOST_CLASSES]) + (", ..." * (len(small) > _MOST_CLASSES))
-        parts.append(f"- Too few rows or events to say much: {listed}.")
-    parts += [f"- {group_name(row.group)}: {row.note}." for row in table if row.note]
-    return parts
-
-
-def p_value(value: float) -> str:
-    """Return a P-value with two figures, and nothing where there is no test."""
-    if math.isnan(value):
-        return ""
-    sign, number = plain_p_value(value)
-    return number if sign == "=" else f"{sign} {number}"
-
-
-def fitted(sheet: Sheet) -> list[RenderableType]:
-    """Return a table as parts that fit the terminal."""
-    return sheet.parts(width(), plain=is_plain())

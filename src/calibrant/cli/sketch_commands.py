@@ -1,36 +1,36 @@
-"""``calibrant sketch`` and ``merge``: files of any size as sketches, and sketches as one."""
+"""``calibrant sketch`` and ``merge``: files of any size as sketches, and sketches merged."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Annotated, Any
-
-import typer
+from urllib.parse import quote
 
 from calibrant.cli import options
-from calibrant.cli.inputs import HOLE, Request, Wanted, check_out, path_of_each
 from calibrant.cli.messages import in_columns, say, write_bytes, write_json
+from calibrant.cli.options import Request, check_out, option
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
     from calibrant.data.sketch import Sketch
 
+_PLACE = "{}"
+
 Out = Annotated[
     str,
-    typer.Option(
+    option(
         "--out",
-        metavar="PATH",
-        show_default=False,
-        help="Where to write, ending in .sketch; - for a pipe. Groups and classes go where {} is.",
+        "The file to write: *.sketch; - for standard output. {} is replaced by the group or class.",
+        "PATH",
     ),
 ]
 Cells = Annotated[
     int | None,
-    typer.Option(
+    option(
         "--cells",
-        metavar="N",
-        show_default=False,
-        help="How many cells: 50400, or 2520 for classes. Bins are exact where they divide it.",
+        "Number of cells. Binned errors are exact where the number of bins divides it.",
+        "N",
+        default="50400, and 2520 for classes",
     ),
 ]
 
@@ -48,37 +48,36 @@ def sketch(
     form: options.Form = None,
     json: options.Json = False,
 ) -> None:
-    r"""Keep what matters of files of any size: a few megabytes.
+    r"""Summarize files of any size in a sketch of a few megabytes.
 
-    One pass, in memory that does not grow. The file can be given to all commands that do not need
-    single rows, and to merge. With --by, or with one --prob a class, there is a sketch for each.
+    One pass, in constant memory. All commands that do not need single rows take the sketch, and
+    merge adds several. With --by, or with one --prob per class, there is one sketch per group or
+    class.
 
     \b
     calibrant sketch 'logs/monday/*.parquet' --label clicked --prob p --out monday.sketch
     calibrant sketch logs.csv --label clicked --prob p --by country --out 'in-{}.sketch'
     """
-    from calibrant.cli.inputs import columns_of, is_sketch, local_files
-    from calibrant.cli.tables import sketched
-    from calibrant.io.files import connected
+    from calibrant.cli.tables import open_table
 
-    wanted = Wanted(label, tuple(prob or ()), weight, by)
-    request = Request(tuple(files), wanted, pos_label, on_invalid=on_invalid, form=form)
-    if by is not None or HOLE not in out:
+    request = Request(
+        *(files, label, prob or (), weight, by),
+        pos_label=pos_label,
+        on_invalid=on_invalid,
+        form=form,
+    )
+    if by is not None or _PLACE not in out:
         _check(out, files, several=by is not None)
-    with local_files(request) as paths, connected() as reader:
-        if any(is_sketch(path) for path in paths):
-            raise CalibrantError("a sketch is no table: sketches are put together by merge")
-        columns = columns_of(reader, paths, request)
+    with open_table(request, "a sketch is no table: sketches are added up by merge") as table:
+        columns = table.columns
         _check(out, files, several=by is not None or columns.is_multiclass)
         with in_columns(columns):
-            made = sketched(reader, paths, columns, request, cells)
+            made = table.sketches(columns, cells)
     _save(made if isinstance(made, dict) else {None: made}, out, files, json=json)
 
 
 def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None:
-    r"""Merge sketches into one.
-
-    The result is that of one pass over all their rows.
+    r"""Merge sketches into one, that of all their rows.
 
     \b
     calibrant merge monday.sketch tuesday.sketch --out week.sketch
@@ -88,7 +87,7 @@ def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None
     from calibrant.cli.tables import merged
 
     _check(out, files, several=False)
-    with local_files(Request(tuple(files))) as paths:
+    with local_files(Request(files)) as paths:
         for path in paths:
             if not is_sketch(path):
                 raise CalibrantError(
@@ -100,11 +99,11 @@ def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None
 
 
 def _check(out: str, files: Sequence[str], *, several: bool) -> None:
-    if several != (HOLE in out):
+    if several != (_PLACE in out):
         raise CalibrantError(
-            f"--out must have {HOLE} where the name of each group or class goes; got {out!r:.80}"
+            f"--out must have {_PLACE} in place of the group or class; got {out!r:.80}"
             if several
-            else f"--out must have no {HOLE}: there is one sketch to write; got {out!r:.80}"
+            else f"--out must have no {_PLACE}: there is one sketch to write; got {out!r:.80}"
         )
     if out != "-":
         check_out(out, (".sketch",), files)
@@ -117,7 +116,9 @@ def _save(made: Mapping[Any, Sketch], out: str, files: Sequence[str], *, json: b
         for one in made.values():
             write_bytes(one.to_bytes())
         return
-    paths = path_of_each(out, list(made), files)
+    paths = {key: check_out(out.replace(_PLACE, _file_name(key)), files=files) for key in made}
+    if len(set(paths.values())) < len(paths):
+        raise CalibrantError("two groups would be written to one file: rename one of them")
     for key, one in made.items():
         one.save(paths[key])
     if json:
@@ -129,3 +130,9 @@ def _save(made: Mapping[Any, Sketch], out: str, files: Sequence[str], *, json: b
     else:
         for key, one in made.items():
             say(f"wrote {paths[key]}: {one.n} rows")
+
+
+def _file_name(key: Any) -> str:
+    """Return a key as part of the name of a file: letters of all alphabets are kept."""
+    name = "null" if key is None else str(key)
+    return "".join(c if c.isalnum() else quote(c, safe=" ,+=@") for c in name)

@@ -1,36 +1,31 @@
-"""What every loader and simulator hands out: outcomes and predictions that cannot change."""
+"""Real predictions with their outcomes, bundled with the package.
+
+The files and the account of their origin are in ``data/``; they are as published.
+"""
 
 from __future__ import annotations
 
 import gzip
 import io
 from collections.abc import Iterator
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from importlib.resources import files
 from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
+from calibrant._base import FloatArray, Result
 from calibrant.data.validation import check_choice
 
-__all__ = [
-    "MAX_ROWS",
-    "ConfidenceDataset",
-    "Dataset",
-    "FloatArray",
-    "load_flares",
-    "load_imagenet",
-    "load_rain",
-]
+__all__ = ["ConfidenceDataset", "Dataset", "load_flares", "load_imagenet", "load_rain"]
 
-FloatArray = npt.NDArray[np.float64]
-# Eight gigabytes of probabilities.
-MAX_ROWS = 1_000_000_000
+_FLARE_SYSTEMS = ("DAFFS", "NOAA", "SIDC")
+_IMAGENET_MODELS = {"resnet34": "timm ResNet-34", "densenet161": "torchvision DenseNet-161"}
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dataset:
+class Dataset(Result):
     """Outcomes with the probabilities that were predicted for them.
 
     Iterating gives the two arrays in the order that every measure takes them, so
@@ -54,15 +49,6 @@ class Dataset:
     name: str
     source: str
 
-    def __post_init__(self) -> None:
-        for field in fields(self):
-            value = getattr(self, field.name)
-            if isinstance(value, np.ndarray):
-                # A view, so that locking it leaves the caller's own array as it was.
-                locked = value.view()
-                locked.flags.writeable = False
-                object.__setattr__(self, field.name, locked)
-
     @property
     def n(self) -> int:
         """The number of rows."""
@@ -78,10 +64,9 @@ class Dataset:
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ConfidenceDataset(Dataset):
-    """The confidence problem of a classifier: is the predicted class right.
+    """The confidence of a classifier: `y_true` is whether the predicted class is the true one.
 
-    Here `y_true` is 1 where the predicted class is the true one, and `y_prob` is the probability
-    the classifier gave to the predicted class.
+    `y_prob` is the probability of the predicted class.
 
     Attributes
     ----------
@@ -95,24 +80,21 @@ class ConfidenceDataset(Dataset):
     pred_label: npt.NDArray[np.uint16]
 
 
-# Real predictions with their outcomes, bundled with the package.
-#
-# The files and the full account of their origin lie in ``data/``; they are read as published.
-
-_FLARE_SYSTEMS = ("DAFFS", "NOAA", "SIDC")
-_IMAGENET_MODELS = {"resnet34": "timm ResNet-34", "densenet161": "torchvision DenseNet-161"}
-
-
 def load_rain() -> Dataset:
     """Load 347 daily forecasts of rain in Tampere, Finland, in 2003.
 
-    The Finnish Meteorological Institute's probability, in steps of a tenth, that more than 0.2 mm
-    of precipitation falls within 24 hours. Few distinct scores, many of them on bin edges.
+    The probability, by the Finnish Meteorological Institute and in steps of a tenth, of more than
+    0.2 mm of precipitation within 24 hours. Few distinct scores, many of them on bin edges.
 
     Returns
     -------
     Dataset
         `y_true` is 1 where it rained.
+
+    See Also
+    --------
+    load_flares, load_imagenet : Other bundled forecasts.
+    simulate : Forecasts with a known calibration error.
 
     Examples
     --------
@@ -135,14 +117,18 @@ def load_flares(system: Literal["DAFFS", "NOAA", "SIDC"] = "DAFFS") -> Dataset:
     Parameters
     ----------
     system : {"DAFFS", "NOAA", "SIDC"}
-        Whose forecasts to load. DAFFS gives six decimals, the other two round to a hundredth or
+        The forecasting system. DAFFS gives six decimals, the others round to a hundredth or
         coarser.
 
     Returns
     -------
     Dataset
-        `y_true` is 1 on days with a flare. Every system has a forecast for each of the 731 days,
-        so no row is left out.
+        `y_true` is 1 on days with a flare; every system has a forecast for each of the 731 days.
+
+    See Also
+    --------
+    load_rain, load_imagenet : Other bundled forecasts.
+    simulate : Forecasts with a known calibration error.
 
     Examples
     --------
@@ -172,6 +158,11 @@ def load_imagenet(model: Literal["resnet34", "densenet161"] = "resnet34") -> Con
     ConfidenceDataset
         `y_true` is 1 where the predicted class is right, `y_prob` the largest softmax
         probability; `true_label` and `pred_label` are class indices from 0 to 999.
+
+    See Also
+    --------
+    load_rain, load_flares : Other bundled forecasts.
+    simulate : Forecasts with a known calibration error.
 
     Examples
     --------

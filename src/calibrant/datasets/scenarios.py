@@ -1,10 +1,14 @@
-"""Score distributions: how a simulated forecaster's predictions are spread over [0, 1].
+"""Simulated forecasts with a known truth: a score distribution and a calibration function.
 
-Each can be drawn from, and each can be integrated against by a quadrature rule: points in
-ascending order and the probability mass each one stands for. Panels end at every thousandth, at
-the break points asked for and, for the logit-normal, at even steps of the logit; each carries
-eight Gauss-Legendre points. An integrand that is smooth between these panel ends is integrated to
-a few units of 1e-15.
+Population values are norms of one signed measure, nu(dp) = (P(y = 1 | p) - p) F(dp), with F the
+score distribution. N(x) = nu([0, x)) is monotone between sign changes of P(y = 1 | p) - p, so its
+range, maximum modulus and total variation need N at finitely many points.
+
+Integrals are sums over a quadrature rule: panels end at every thousandth, at the break points asked
+for and, for the logit-normal, at even steps of the logit; each has eight Gauss-Legendre points. An
+integrand that is smooth on each panel is integrated to a few units of 1e-15. For the named
+scenarios the values agree with closed forms and independent quadrature to 1e-12; a calibration
+function with a kink or a jump inside a panel loses accuracy, up to 1e-8 and 1e-5.
 """
 
 from __future__ import annotations
@@ -17,8 +21,9 @@ from typing import Protocol
 
 import numpy as np
 
+from calibrant._base import FloatArray
 from calibrant.data.validation import as_bins, as_count, check_choice, read_generator
-from calibrant.datasets.bundled import MAX_ROWS, Dataset, FloatArray
+from calibrant.datasets.bundled import Dataset
 from calibrant.errors import CalibrantError
 
 __all__ = [
@@ -38,10 +43,17 @@ __all__ = [
     "simulate",
 ]
 
+# Eight gigabytes of probabilities.
+_MAX_ROWS = 1_000_000_000
 _THOUSANDTHS = np.arange(1001) / 1000
 _NODES_PER_PANEL = 8
-# The normal law has less than 1e-22 of its mass further out than this many standard deviations.
+# A normal distribution has less than 1e-22 of its mass beyond this many standard deviations.
 _NORMAL_REACH = 10
+# A fixed point that is smaller than its upper bound by so many powers of 2 is 0.
+_MAX_HALVINGS = 100
+
+
+# Score distributions.
 
 
 class Scores(Protocol):
@@ -140,13 +152,13 @@ class RoundedScores:
         return np.rint(self.exact.sample(n, rng) * self.levels) / self.levels
 
     def quadrature(self, _breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
-        """Return the levels and their probabilities; a finite law needs no breaks."""
+        """Return the levels and their probabilities; a discrete distribution needs no breaks."""
         halfway = (np.arange(self.levels) + 0.5) / self.levels
         points, masses = self.exact.quadrature(halfway)
-        # Summed level by level: a difference of running sums could fall below 0 in a thin tail.
+        # Summed level by level: differences of running sums could be negative in a thin tail.
         level = np.searchsorted(halfway, points)
-        share = np.bincount(level, weights=masses, minlength=self.levels + 1).astype(np.float64)
-        return np.arange(self.levels + 1) / self.levels, share
+        sums = np.bincount(level, weights=masses, minlength=self.levels + 1).astype(np.float64)
+        return np.arange(self.levels + 1) / self.levels, sums
 
 
 def _panel_ends(breaks: FloatArray) -> FloatArray:
@@ -161,9 +173,7 @@ def _gauss_legendre(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (middle + half * nodes).ravel(), (half * weights).ravel()
 
 
-# Calibration functions: the chance of outcome 1 where a simulated forecaster says p.
-#
-# Small frozen values, called on an array of predictions. ``str`` gives the formula.
+# Calibration functions: frozen values, called on an array of predictions; ``str`` is the formula.
 
 
 class Calibration(Protocol):
@@ -197,7 +207,7 @@ class LogitScaling:
 
     def __call__(self, p: FloatArray, /) -> FloatArray:
         """Return P(y = 1 | p)."""
-        # The same function written without logarithms, so that 0 and 1 need no special care.
+        # Without logarithms 0 and 1 are no special cases.
         odds, against = p**self.slope, (1 - p) ** self.slope
         return odds / (odds + against)
 
@@ -218,17 +228,17 @@ class Shift:
 
 @dataclass(frozen=True)
 class Shrinkage:
-    """(1 - share) p + share * centre: outcomes closer to `centre` than the forecaster says."""
+    """(1 - weight) p + weight * centre: outcomes closer to `centre` than predicted."""
 
-    share: float
+    weight: float
     centre: float
 
     def __str__(self) -> str:
-        return f"{1 - self.share:g} p + {self.share * self.centre:g}"
+        return f"{1 - self.weight:g} p + {self.weight * self.centre:g}"
 
     def __call__(self, p: FloatArray, /) -> FloatArray:
         """Return P(y = 1 | p)."""
-        return p + self.share * (self.centre - p)
+        return p + self.weight * (self.centre - p)
 
 
 @dataclass(frozen=True)
@@ -246,17 +256,7 @@ class Wave:
         return p + self.height * np.sin(2 * np.pi * self.cycles * p)
 
 
-# Scenarios: a score distribution and a calibration function, hence an exactly known truth.
-#
-# Every population value below is a norm of one signed measure, nu(dp) = (P(y = 1 | p) - p) F(dp),
-# with F the score distribution. Its running integral N(x) = nu([0, x)) is piecewise monotone, with
-# turns only where P(y = 1 | p) - p changes sign, so its range, its largest modulus and its total
-# variation need N at finitely many points. For the named scenarios the values agree with closed
-# forms and independent quadrature to 1e-12. A calibration function with a kink or a jump loses no
-# accuracy if it lies at a thousandth, and some elsewhere: up to 1e-8 for a kink, 1e-5 for a jump.
-
-# A fixed point so many times smaller than its upper bound is 0.
-_MAX_HALVINGS = 100
+# Scenarios.
 
 
 @dataclass(frozen=True)
@@ -287,32 +287,32 @@ class Scenario:
 
     @property
     def formula(self) -> str:
-        """The two laws, in one line."""
+        """The score distribution and the calibration function, in one line."""
         return f"p ~ {self.scores}, P(y = 1 | p) = {self.calibration}"
 
     def outcome_probability(self, p: FloatArray) -> FloatArray:
         """Return P(y = 1 | p), refusing a calibration function that leaves [0, 1]."""
-        chance = self.calibration(p)
-        outside = np.flatnonzero(~((chance >= 0) & (chance <= 1)))
+        probability = self.calibration(p)
+        outside = np.flatnonzero(~((probability >= 0) & (probability <= 1)))
         if outside.size:
             first = outside[0]
             raise CalibrantError(
                 "must give values in [0, 1]",
                 argument="calibration",
-                value=chance[first],
+                value=probability[first],
                 found="{y:g} at p = {p:g} in scenario {name!r}",
-                y=chance[first],
+                y=probability[first],
                 p=p[first],
                 name=self.name,
             )
-        return chance
+        return probability
 
     def quadrature(self, breaks: FloatArray | None = None) -> tuple[FloatArray, FloatArray]:
-        """Return points p and the probability mass that each stands for.
+        """Return points p and their probability masses.
 
         With y_true = ``outcome_probability(points)``, y_prob = points and sample_weight = masses,
-        a measure that takes soft labels and weights gives its own population value. Pass the edges
-        of its bins, if it has any, as `breaks`.
+        a measure of soft labels and weights gives its population value. Pass the edges of its
+        bins, if it has any, as `breaks`.
         """
         return self.scores.quadrature(np.array([]) if breaks is None else breaks)
 
@@ -326,7 +326,7 @@ class Scenario:
         return float(np.abs(np.diff(self._running_integral(self._turns()))).sum())
 
     def binned_ece(self, n_bins: int = 15) -> float:
-        """Return what ECE with `n_bins` uniform bins, closed on the left, tends to as n grows.
+        """Return the limit of ECE with `n_bins` uniform bins, closed on the left, as n grows.
 
         It is at most `true_ece`, since errors of opposite sign cancel within a bin.
         """
@@ -359,13 +359,13 @@ class Scenario:
         return self.outcome_probability(p) - p
 
     def _running_integral(self, at: FloatArray) -> FloatArray:
-        """Return N(x) = nu([0, x)) at each x; an x above 1 takes in the scores at 1 too."""
+        """Return N(x) = nu([0, x)) at each x; above 1 it includes the scores at 1."""
         points, masses = self.quadrature(at)
         sums = np.concatenate(([0.0], np.cumsum(masses * self._residual(points))))
         return sums[np.searchsorted(points, at)]
 
     def _turns(self) -> FloatArray:
-        """Return where N starts, turns and ends."""
+        """Return the ends of the intervals on which N is monotone."""
         points, _ = self.quadrature()
         return np.concatenate(([0.0], _sign_changes(self._residual, points), [np.inf]))
 
@@ -373,14 +373,14 @@ class Scenario:
 def _sign_changes(function: Callable[[FloatArray], FloatArray], grid: FloatArray) -> FloatArray:
     """Return where the function changes sign, if it does so at most once between grid points."""
     values = function(grid)
-    # Where the function is nothing but rounding noise its sign means nothing, and matters to none.
+    # The sign of rounding errors is ignored.
     clear = np.abs(values) > 1e-13 * np.abs(values).max()
     grid, values = grid[clear], values[clear]
     change = np.flatnonzero(np.sign(values[:-1]) != np.sign(values[1:]))
     low: FloatArray = grid[change]
     high: FloatArray = grid[change + 1]
     sign = np.sign(values[change])
-    # Fifty halvings take any bracket inside [0, 1] down to rounding.
+    # Fifty bisections of a bracket inside [0, 1] leave rounding errors.
     for _ in range(50):
         middle = (low + high) / 2
         before = np.sign(function(middle)) == sign
@@ -396,7 +396,7 @@ def _smoothed_l1(points: FloatArray, signed: FloatArray, scale: float) -> float:
     """
     # Beyond 2.75 / scale the damping is below the rounding of the first term.
     k = np.arange(1, math.ceil(2.75 / scale) + 1)
-    # One cosine at a time: all of them at once would fill the memory at small scales.
+    # One cosine at a time: all at once would fill the memory at small scales.
     cosines = np.array([signed @ np.cos(np.pi * j * points) for j in k])
     damped = 2 * cosines * np.exp(-((np.pi * k * scale) ** 2) / 2)
     mean = float(signed.sum())
@@ -405,7 +405,7 @@ def _smoothed_l1(points: FloatArray, signed: FloatArray, scale: float) -> float:
         series: FloatArray = np.cos(np.pi * np.outer(t, k)) @ damped
         return mean + series
 
-    # The smoothed density hardly turns faster than the kernel does: eight steps a scale see it.
+    # The smoothed density varies at the scale of the kernel: eight steps per scale are enough.
     grid = np.linspace(0, 1, math.ceil(8 / scale) + 1)
     ends = np.concatenate(([0.0], _sign_changes(density, grid), [1.0]))
     antiderivative = mean * ends + np.sin(np.pi * np.outer(ends, k)) @ (damped / (np.pi * k))
@@ -414,7 +414,7 @@ def _smoothed_l1(points: FloatArray, signed: FloatArray, scale: float) -> float:
 
 def _fixed_point(norm_at: Callable[[float], float], upper: float) -> float:
     """Return the s with norm_at(s) = s, for a non-increasing norm that never exceeds `upper`."""
-    # A residual of one sign is not lessened by smoothing: then the fixed point is the bound itself.
+    # Smoothing does not reduce a residual of one sign: the fixed point is the bound itself.
     if upper == 0 or norm_at(upper) >= upper:
         return upper
     from scipy.optimize import brentq
@@ -449,12 +449,10 @@ SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
     }
 )
 
-# Samples drawn from a scenario, together with the truth they were drawn from.
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Simulation(Dataset):
-    """A simulated sample and the population behind it.
+    """A simulated sample and its population.
 
     Attributes
     ----------
@@ -471,7 +469,7 @@ def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator
     """Draw a sample whose population calibration error is known.
 
     Predictions are independent draws from the scenario's score distribution, outcomes independent
-    Bernoulli draws with the chance its calibration function gives. The named scenarios:
+    Bernoulli draws with the probabilities of its calibration function. The named scenarios:
 
     ====================== ============================= =========================== ======== ======
     name                   scores p                      P(y = 1 | p)                true ECE smECE
@@ -505,6 +503,11 @@ def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator
     Simulation
         The sample, and the population as `truth`.
 
+    See Also
+    --------
+    Scenario : A score distribution, a calibration function and population values.
+    load_rain, load_flares, load_imagenet : Real forecasts.
+
     Examples
     --------
     >>> sample = simulate("overconfident", 1000)
@@ -523,7 +526,7 @@ def simulate(scenario: str | Scenario, n: int, *, rng: int | np.random.Generator
     if not isinstance(scenario, Scenario):
         check_choice(scenario, "scenario", SCENARIOS)
         scenario = SCENARIOS[scenario]
-    n = as_count(n, "n", maximum=MAX_ROWS)
+    n = as_count(n, "n", maximum=_MAX_ROWS)
     generator = read_generator(rng)
     y_prob = scenario.scores.sample(n, generator)
     y_true = generator.random(n) < scenario.outcome_probability(y_prob)

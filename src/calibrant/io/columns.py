@@ -1,8 +1,8 @@
-"""Columns: which columns of a table hold outcomes, probabilities, weights and groups."""
+"""The columns of a table that hold outcomes, probabilities, weights and groups."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, Self
 
@@ -12,7 +12,7 @@ from calibrant.errors import CalibrantError
 
 Role = Literal["prob", "label", "weight"]
 
-# How many names a sentence lists before it says "...".
+# The number of names that a message lists.
 _MOST_NAMES = 12
 
 
@@ -23,11 +23,11 @@ class Columns:
     Attributes
     ----------
     label
-        Outcomes, or the classes of rows.
+        Outcomes, or the class of each row.
     probs
-        One column of probabilities, or one a class.
+        One column of probabilities, or one per class.
     classes
-        The label that each column of `probs` speaks of; none where outcomes are 0 or 1.
+        The class of each column of `probs`; empty where outcomes are 0 or 1.
     weight, by, along
         Weights, groups and a feature, if any.
     """
@@ -53,7 +53,8 @@ class Columns:
                 "must be left out where {prob} names one column per class: each class is a group",
                 argument="by",
             )
-        probs = tuple(prob.values()) if isinstance(prob, Mapping) else _listed(prob)
+        is_mapping = isinstance(prob, Mapping)
+        probs = tuple(prob.values() if is_mapping else prob if isinstance(prob, Sequence) else ())
         if len(probs) < 2 or not all(isinstance(name, str) for name in probs):
             raise CalibrantError(
                 "must be the name of a column, or name at least two, one per class",
@@ -62,11 +63,10 @@ class Columns:
             )
         if len(set(probs)) < len(probs):
             raise CalibrantError("must name each column once", argument="prob", value=list(probs))
-        classes = tuple(prob) if isinstance(prob, Mapping) else ()
-        return cls(label, probs, classes, weight, is_multiclass=True)
+        return cls(label, probs, tuple(prob) if is_mapping else (), weight, is_multiclass=True)
 
     def named(self) -> Iterator[tuple[Role, str]]:
-        """Yield the columns that are checked row by row, with what they are."""
+        """Yield the columns that are checked row by row, with their roles."""
         for name in self.probs:
             yield "prob", name
         yield "label", self.label
@@ -81,18 +81,18 @@ class Columns:
 
     @property
     def groups(self) -> str | None:
-        """The column that names groups and is read for nothing else, if there is one."""
+        """The column that names groups and has no other role, if there is one."""
         others = {self.along, *(name for _, name in self.named())}
         return None if self.by in others else self.by
 
     def check_known(self, schema: Mapping[str, Any]) -> None:
-        """Refuse a table that has not all columns."""
+        """Refuse a table that lacks a column."""
         for name in self.names:
             if name not in schema:
                 raise CalibrantError(f"there is no column {name!r}; {inventory(schema)}")
 
     def bound(self, schema: Mapping[str, Any]) -> Columns:
-        """Return the columns with their classes known, once a table is seen to have them all."""
+        """Return the columns with their classes, once a table is seen to have them all."""
         self.check_known(schema)
         for role, name in self.named():
             if role != "label" or not self.is_multiclass:
@@ -100,7 +100,7 @@ class Columns:
         return replace(self, classes=self._classes(schema[self.label]))
 
     def _classes(self, dtype: Any) -> tuple[Any, ...]:
-        """Return the label of each column: as given, numbers, or the names of the columns."""
+        """Return the class of each column: as given, numbers, or the names of the columns."""
         if not self.is_multiclass:
             return ()
         is_number = dtype.is_numeric()
@@ -133,25 +133,21 @@ def in_words(role: str, name: str) -> dict[str, Any]:
 
 
 def quoted(name: str) -> str:
-    """Return the name of a column as SQL writes it, whatever is in it."""
+    """Return the name of a column as SQL writes it, whatever characters it has."""
     return '"' + name.replace('"', '""') + '"'
 
 
-def _listed(prob: Any) -> tuple[Any, ...]:
-    return tuple(prob) if isinstance(prob, Sequence) else ()
-
-
-def inventory(schema: Mapping[str, Any]) -> str:
-    """Say which columns there are, and what a lone strange one may mean."""
-    names = [repr(name) for name in schema]
-    listed = ", ".join(names[:_MOST_NAMES]) + (", ..." if len(names) > _MOST_NAMES else "")
-    if len(names) == 1 and any(mark in names[0] for mark in (",", ";", "|", "\\t")):
+def inventory(names: Iterable[str]) -> str:
+    """List the columns of a table, and ask about a single one that looks like several."""
+    known = list(map(repr, names))
+    listed = ", ".join(known[:_MOST_NAMES]) + (", ..." if len(known) > _MOST_NAMES else "")
+    if len(known) == 1 and any(mark in known[0] for mark in (",", ";", "|", "\\t")):
         return f"the only column is {listed}: do all rows have the same number of fields?"
     return f"the columns are {listed}"
 
 
 def _check_numbers(dtype: Any, role: Role, name: str) -> None:
-    # Columns of objects may hold numbers: they are looked at row by row.
+    # Columns of objects may hold numbers: they are checked row by row.
     if not (dtype.is_numeric() or dtype in (nw.Boolean, nw.Object)):
         several = ", or give one column of probabilities per class" * (role == "label")
         raise CalibrantError(

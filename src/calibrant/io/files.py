@@ -1,4 +1,9 @@
-"""Progress: a line on a terminal that tells how far reading has come."""
+"""Files read by DuckDB, into memory or into sketches.
+
+Each file is read by its own header and its own types: read together, DuckDB would match the
+columns of CSV files by position, and round the decimals of one file to the integers of another.
+A :class:`Reader` opens each file once, whatever is asked of it.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +12,16 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import narwhals.stable.v2 as nw
+import numpy as np
 from narwhals import Expr
 
+from calibrant._base import AnyArray
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import Cells
 from calibrant.errors import CalibrantError, MissingDependencyError
@@ -25,50 +33,29 @@ from calibrant.io.formats import (
     OpenFile,
     check_unique,
     format_of,
+    kind_of,
     opened,
 )
-from calibrant.io.frames import Tally, keys_of, merged, renamed, sketch_in_engine
-from calibrant.io.invalid_rows import Faults, rules_of
+from calibrant.io.frames import (
+    SketchBuilder,
+    comparable,
+    key_of,
+    keys_of,
+    merged,
+    renamed,
+    sketch_in_engine,
+)
+from calibrant.io.invalid_rows import InvalidRows, Mask, OnInvalid, rules_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-
-@contextmanager
-def progress() -> Iterator[Callable[[str, int], None]]:
-    """Give a function to call with the name of a file and the number of its rows just read."""
-    if sys.stderr is None or not sys.stderr.isatty() or find_spec("rich") is None:
-        yield lambda name, n_rows: None
-        return
-    from rich.console import Console  # type: ignore[import-not-found, unused-ignore]
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    # How many rows files hold is known only once they are read: the bar just moves.
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,} rows"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda name, n_rows: bar.update(task, description=f"reading {name}", advance=n_rows)
-
-
-# Files: what DuckDB reads, file by file.
-#
-# Each file is read by its own header and its own types: read together, DuckDB would match the
-# columns of CSV files by position, and round the decimals of one file to the whole numbers of
-# another.
-
-# How many values are read before they are counted: 128 MiB of doubles. Counting has a fixed cost,
-# and only a long stretch of rows is worth the compiled pass.
-_STRETCH = 1 << 24
-# How many rows DuckDB hands over at a time, at most.
-_BATCH = 1 << 20
-# What groups are called as they are written, beside what they look like.
+# The number of values read before they are counted: 128 MiB of doubles. Counting has a fixed cost,
+# and only many rows are worth the compiled pass.
+_CHUNK_VALUES = 1 << 24
+# The maximum number of rows that DuckDB returns at a time.
+_BATCH_ROWS = 1 << 20
+# The column of groups as they are written, beside the one of their values.
 _GROUP = "calibrant: group"
 
 
@@ -80,7 +67,7 @@ class Opened(NamedTuple):
 
 
 class Reader:
-    """Files that DuckDB reads, each of them looked at once."""
+    """Files that DuckDB reads, each opened once."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
         connection.execute("SET enable_progress_bar = false")  # there is one of ours
@@ -114,8 +101,8 @@ class Reader:
         return Opened(_selected(rows, asked), "values" if group is None else file.form)
 
     @contextmanager
-    def saying(self, path: Path) -> Iterator[None]:
-        """Say in which file something is wrong, and what, in one sentence."""
+    def errors_in(self, path: Path) -> Iterator[None]:
+        """Name the file in errors, and explain those of DuckDB in one sentence."""
         from duckdb import Error
 
         try:
@@ -123,7 +110,7 @@ class Reader:
         except CalibrantError as problem:
             problem.source = str(path)
             raise
-        # Arrow hands on the errors of DuckDB as its own, which are OSErrors.
+        # Arrow raises the errors of DuckDB as its own, which are OSErrors.
         except (Error, OSError) as problem:
             explained = self._explained(path, problem)
             explained.source = str(path)
@@ -167,34 +154,6 @@ def connected() -> Iterator[Reader]:
         yield Reader(connection)
 
 
-class Table(NamedTuple):
-    """An open file with at least one row."""
-
-    path: Path
-    frame: nw.LazyFrame[Any]
-    columns: Columns
-    groups: GroupForm
-
-
-def sketch_files(
-    reader: Reader,
-    paths: Sequence[Path],
-    columns: Columns,
-    cells: Cells,
-    where: Expr | None = None,
-    positive: Any = None,
-) -> tuple[dict[Any, Sketch], Faults]:
-    """Return sketches of the rows of all files, by group or class, and the rows not counted.
-
-    With `positive`, outcomes are whether the label is that one.
-    """
-    tables = _tables(reader, paths, columns, where, positive)
-    # Rows come out of DuckDB by way of pyarrow; groups are better told apart inside.
-    if columns.by is None and find_spec("pyarrow") is not None:
-        return _streamed(reader, tables, cells, is_filtered=where is not None)
-    return _pushed_down(reader, tables, columns, cells)
-
-
 def paths_of(source: str | os.PathLike[str]) -> list[Path]:
     """Return the files that a path or a glob names, in order."""
     text = os.fspath(source)
@@ -225,32 +184,6 @@ def paths_of(source: str | os.PathLike[str]) -> list[Path]:
     return paths
 
 
-def _tables(
-    reader: Reader, paths: Sequence[Path], columns: Columns, where: Expr | None, positive: Any
-) -> Iterator[Table]:
-    """Open the files that have rows, one after the other."""
-    is_word = columns.is_multiclass or positive is not None
-    classes: tuple[Any, ...] | None = None
-    for path in paths:
-        with reader.saying(path):
-            found = reader.open(path, columns, "word" if is_word else "number", where)
-            if found is None:
-                continue
-            relation = found.relation
-            if positive is not None:
-                relation = _compared(relation, columns.label, positive)
-            frame = nw.from_native(relation)
-            bound = columns.bound(frame.collect_schema())
-            if classes not in (None, bound.classes):
-                raise CalibrantError(
-                    "must hold the same type in all files",
-                    argument="label",
-                    **in_words("label", columns.label),
-                )
-            classes = bound.classes
-        yield Table(path, frame, bound, found.groups)
-
-
 def _filtered(
     file: OpenFile,
     rows: DuckDBPyRelation,
@@ -258,7 +191,7 @@ def _filtered(
     group: str | None,
     where: Expr,
 ) -> DuckDBPyRelation:
-    """Return the rows that are meant, with all columns as they look, and groups as written."""
+    """Return the rows that satisfy `where`: all columns as values, and groups as written."""
     seen = {
         name: asked[name] if name in asked and name != group else file.sql(name)
         for name in file.all_types
@@ -273,6 +206,237 @@ def _selected(rows: DuckDBPyRelation, columns: Mapping[str, str]) -> DuckDBPyRel
     return rows.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items()))
 
 
+def _reason(problem: BaseException) -> str:
+    """Return the message of DuckDB, without its category and advice, on one line."""
+    kept = []
+    for line in map(str.strip, str(problem).splitlines()):
+        if line.startswith(("Possible", "* ", "LINE ", "Column ", "The search space")) or not line:
+            break
+        kept.append(line)
+    category, colon, rest = " ".join(kept).partition(": ")
+    message = rest if colon and category.endswith("Error") else " ".join(kept)
+    return message[:240].rstrip(". ")
+
+
+def _other_type(role: str, name: str) -> CalibrantError:
+    return CalibrantError(
+        "must hold the same type in all files", argument=role, **in_words(role, name)
+    )
+
+
+# Rows in memory.
+
+
+class Rows(NamedTuple):
+    """The columns of the valid rows, which of all rows these are, the others, and groups."""
+
+    columns: dict[str, AnyArray]
+    is_valid: Mask
+    invalid: InvalidRows
+    groups: list[Any] | None
+
+
+def read_rows(
+    reader: Reader,
+    paths: Sequence[Path],
+    columns: Columns,
+    *,
+    any_label: bool,
+    on_invalid: OnInvalid | None,
+    limit: int | None = None,
+) -> Rows | None:
+    """Return the valid rows of all files, or None where there are more rows than `limit`.
+
+    Text is accepted in the column of labels. With `any_label` labels may be anything; otherwise
+    those out of range are dropped if asked for, and refused by the measure itself: it knows
+    whether they are names of classes.
+    """
+    drops_labels = on_invalid == "drop" and not any_label
+    rules = [
+        rule._replace(classes=())
+        for rule in rules_of(columns)
+        if drops_labels or (rule.role, rule.kind) != ("label", "outside")
+    ]
+    invalid, n_rows = InvalidRows(rules), 0
+    parts: list[dict[str, AnyArray]] = []
+    masks: list[Mask] = []
+    forms: list[GroupForm] = []
+    for path in paths:
+        with reader.errors_in(path):
+            found = reader.open(path, columns, "word" if any_label else "either")
+            if found is None:
+                continue
+            _check_types(found.relation, columns)
+            relation = found.relation if limit is None else found.relation.limit(limit + 1 - n_rows)
+            part = _fetched(relation, columns)
+            valid = _valid(part, invalid, path.name)
+        n_rows += len(valid)
+        if limit is not None and n_rows > limit:
+            return None
+        parts.append(part if valid.all() else {name: one[valid] for name, one in part.items()})
+        masks.append(valid)
+        forms.append(found.groups)
+    n_valid = n_rows - invalid.total
+    invalid.refuse(n_valid, on_invalid)
+    if not n_valid:
+        raise CalibrantError(f"{paths[0].name} has no valid rows")
+    by = columns.by
+    groups = None if by is None else _groups([part[by] for part in parts], forms)
+    return Rows(_concatenated(parts, columns), np.concatenate(masks), invalid, groups)
+
+
+def _check_types(relation: DuckDBPyRelation, columns: Columns) -> None:
+    schema = nw.from_native(relation).collect_schema()
+    holds_text = schema.get(columns.label) in (nw.String, nw.Enum)
+    replace(columns, is_multiclass=holds_text).bound(schema)
+
+
+def _valid(part: dict[str, AnyArray], invalid: InvalidRows, within: str) -> Mask:
+    """Return which rows of a file are valid, and record the others."""
+    numbers = {rule.column: _as_numbers(part[rule.column]) for rule in invalid.rules}
+    valid = invalid.check(
+        [numbers[rule.column] for rule in invalid.rules],
+        lambda name, row: part[name][row : row + 1].tolist()[0],
+        within=within,
+    )
+    return np.ones(len(next(iter(part.values()))), dtype=bool) if valid is None else valid
+
+
+def _fetched(relation: DuckDBPyRelation, columns: Columns) -> dict[str, AnyArray]:
+    """Return columns as numbers (nan where null), truth values, or text (None where null).
+
+    A feature may also hold dates, which elsewhere are text.
+    """
+    types = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    kinds = {name: kind_of(types[name]) for name in columns.names}
+    casts = {"number": "DOUBLE", "boolean": "BOOLEAN"}
+    targets = {name: casts.get(kind, "VARCHAR") for name, kind in kinds.items()}
+    if columns.along is not None and kinds[columns.along] in ("date", "boolean"):
+        targets[columns.along] = "TIMESTAMP" if kinds[columns.along] == "date" else "VARCHAR"
+    # Groups that are integers or truth values stay exact, written as in JSON.
+    groups = (columns.groups,)
+    exact = [name for name in groups if name is not None and _is_exact(types[name])]
+    targets |= dict.fromkeys(exact, "VARCHAR")
+    asked = []
+    for i, name in enumerate(columns.names):
+        # Files do not keep the zone of times: all are in UTC.
+        zone = " AT TIME ZONE 'UTC'" * (types[name] == "TIMESTAMP WITH TIME ZONE")
+        asked.append(f"CAST({quoted(name)}{zone} AS {targets[name]}) AS c{i}")
+    found = relation.project(", ".join(asked)).fetchnumpy()
+    part = {name: _filled(found[f"c{i}"]) for i, name in enumerate(columns.names)}
+    for name in exact:
+        written = part[name].tolist()
+        keys = keys_of(set(written), "json")
+        part[name] = np.array([keys[value] for value in written], dtype=object)
+    return part
+
+
+def _is_exact(sql_type: str) -> bool:
+    return sql_type == "BOOLEAN" or (kind_of(sql_type) == "number" and "INT" in sql_type)
+
+
+def _filled(values: Any) -> AnyArray:
+    """Return an array without a mask: nan for a missing number, NaT for a date, None for text."""
+    if not isinstance(values, np.ma.MaskedArray):
+        return np.asarray(values)
+    kinds = {"O": (object, None), "M": (values.dtype, np.datetime64("NaT"))}
+    dtype, missing = kinds.get(values.dtype.kind, (np.float64, np.nan))
+    filled: AnyArray = np.array(values.data, dtype=dtype)
+    filled[np.ma.getmaskarray(values)] = missing
+    return filled
+
+
+def _as_numbers(values: AnyArray) -> AnyArray:
+    """Return what rules can check: text is 0, and nan where it is missing."""
+    if values.dtype.kind != "O":
+        return values
+    return np.where(values == None, np.nan, 0.0)  # noqa: E711  # element by element
+
+
+def _concatenated(parts: Sequence[dict[str, AnyArray]], columns: Columns) -> dict[str, AnyArray]:
+    if len(parts) == 1:
+        return parts[0]
+    for role, name in (("label", columns.label), ("along", columns.along)):
+        kinds = set() if name is None else {part[name].dtype.kind for part in parts}
+        if name is not None and len(kinds) > 1 and kinds & {"O", "M"}:
+            raise _other_type(role, name)
+    return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
+
+
+def _groups(parts: Sequence[AnyArray], forms: Sequence[GroupForm]) -> list[Any]:
+    """Return the group of each row, None where it has none."""
+    written: dict[GroupForm, set[Any]] = {form: set() for form in forms}
+    values = [_group_values(part) for part in parts]
+    for some, form in zip(values, forms, strict=True):
+        written[form].update(some)
+    keys = {form: keys_of(some, form) for form, some in written.items()}
+    found = [keys[form][value] for some, form in zip(values, forms, strict=True) for value in some]
+    same = comparable({key: key for key in set(found)})
+    return [same[key] for key in found]
+
+
+def _group_values(values: AnyArray) -> list[Any]:
+    """Return the values of a column of groups: integers for whole numbers, None for nan."""
+    if values.dtype.kind == "O":
+        return list(values)
+    present, inverse = np.unique(values, return_inverse=True)
+    keys = np.array([key_of(value) for value in present], dtype=object)
+    return list(keys[inverse.reshape(len(values))])
+
+
+# Sketches.
+
+
+class _Table(NamedTuple):
+    """An open file with at least one row."""
+
+    path: Path
+    frame: nw.LazyFrame[Any]
+    columns: Columns
+    groups: GroupForm
+
+
+def sketch_files(
+    reader: Reader,
+    paths: Sequence[Path],
+    columns: Columns,
+    cells: Cells,
+    where: Expr | None = None,
+    positive: Any = None,
+) -> tuple[dict[Any, Sketch], InvalidRows]:
+    """Return sketches of the rows of all files, by group or class, and the rows left out.
+
+    With `positive`, the outcome of a row is whether its label is that one.
+    """
+    tables = _tables(reader, paths, columns, where, positive)
+    # Rows leave DuckDB through pyarrow; groups are summed faster inside.
+    if columns.by is None and find_spec("pyarrow") is not None:
+        return _streamed(reader, tables, cells, is_filtered=where is not None)
+    return _pushed_down(reader, tables, columns, cells)
+
+
+def _tables(
+    reader: Reader, paths: Sequence[Path], columns: Columns, where: Expr | None, positive: Any
+) -> Iterator[_Table]:
+    """Open the files that have rows, one after the other."""
+    is_word = columns.is_multiclass or positive is not None
+    classes: tuple[Any, ...] | None = None
+    for path in paths:
+        with reader.errors_in(path):
+            found = reader.open(path, columns, "word" if is_word else "number", where)
+            if found is None:
+                continue
+            relation = found.relation
+            if positive is not None:
+                relation = _compared(relation, columns.label, positive)
+            frame = nw.from_native(relation)
+            bound = columns.bound(frame.collect_schema())
+            if classes not in (None, bound.classes):
+                raise _other_type("label", columns.label)
+            classes = bound.classes
+        yield _Table(path, frame, bound, found.groups)
+
+
 def _compared(relation: DuckDBPyRelation, label: str, positive: Any) -> DuckDBPyRelation:
     """Return rows whose outcomes are whether the label is the positive one."""
     from duckdb import ColumnExpression, ConstantExpression, StarExpression
@@ -283,23 +447,23 @@ def _compared(relation: DuckDBPyRelation, label: str, positive: Any) -> DuckDBPy
 
 
 def _streamed(
-    reader: Reader, tables: Iterator[Table], cells: Cells, *, is_filtered: bool
-) -> tuple[dict[Any, Sketch], Faults]:
+    reader: Reader, tables: Iterator[_Table], cells: Cells, *, is_filtered: bool
+) -> tuple[dict[Any, Sketch], InvalidRows]:
     """Count the rows as DuckDB reads them."""
-    tally = None
-    with progress() as show:
+    builder = None
+    with _progress() as show:
         for path, frame, columns, _ in tables:
-            tally = tally or Tally(columns, cells)
-            tally.begin(path.name + ", counting those kept by where" * is_filtered)
-            with reader.saying(path):
-                for stretch in _stretches(frame.to_native(), columns.names):
-                    tally.take(stretch)
-                    show(path.name, len(stretch))
-    return ({}, Faults(())) if tally is None else (tally.sketches, tally.faults)
+            builder = builder or SketchBuilder(columns, cells)
+            builder.begin(path.name + ", counting those kept by where" * is_filtered)
+            with reader.errors_in(path):
+                for chunk in _chunks(frame.to_native(), columns.names):
+                    builder.update(chunk)
+                    show(path.name, len(chunk))
+    return ({}, InvalidRows(())) if builder is None else (builder.sketches, builder.invalid)
 
 
-def _stretches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.DataFrame[Any]]:
-    """Yield the rows in stretches long enough to be worth counting."""
+def _chunks(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.DataFrame[Any]]:
+    """Yield the rows in chunks large enough to be worth counting."""
     import pyarrow as pa  # type: ignore[import-untyped, unused-ignore]
 
     relation = relation.project(", ".join(map(quoted, names)))
@@ -307,10 +471,10 @@ def _stretches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.Data
     name = "to_arrow_reader" if hasattr(type(relation), "to_arrow_reader") else "fetch_arrow_reader"
     batches: list[Any] = []
     n_rows = 0
-    for batch in getattr(relation, name)(_BATCH):
+    for batch in getattr(relation, name)(_BATCH_ROWS):
         batches.append(batch)
         n_rows += len(batch)
-        if n_rows * len(names) >= _STRETCH:
+        if n_rows * len(names) >= _CHUNK_VALUES:
             yield nw.from_native(pa.Table.from_batches(batches), eager_only=True)
             batches, n_rows = [], 0
     if batches:
@@ -318,29 +482,39 @@ def _stretches(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.Data
 
 
 def _pushed_down(
-    reader: Reader, tables: Iterator[Table], columns: Columns, cells: Cells
-) -> tuple[dict[Any, Sketch], Faults]:
-    """Let DuckDB add up the rows of each file, and add up the files."""
+    reader: Reader, tables: Iterator[_Table], columns: Columns, cells: Cells
+) -> tuple[dict[Any, Sketch], InvalidRows]:
+    """Let DuckDB sum the rows of each file, and merge the files."""
     parts: dict[GroupForm, list[dict[Any, Sketch]]] = {"values": [], "text": [], "json": []}
-    faults = Faults(rules_of(columns))
+    invalid = InvalidRows(rules_of(columns))
     for path, frame, bound, groups in tables:
-        with reader.saying(path):
-            sketches, wrong = sketch_in_engine(frame, bound, cells)
-        faults.rules = wrong.rules
-        faults.merge(wrong, path.name)
+        with reader.errors_in(path):
+            sketches, of_file = sketch_in_engine(frame, bound, cells)
+        invalid.rules = of_file.rules
+        invalid.merge(of_file, path.name)
         parts[groups].append(sketches)
     total = {form: merged(some) for form, some in parts.items()}
-    return merged(renamed(one, keys_of(one, form)) for form, one in total.items()), faults
+    return merged(renamed(one, keys_of(one, form)) for form, one in total.items()), invalid
 
 
-def _reason(problem: BaseException) -> str:
-    """Return what DuckDB says, without its category and advice, on one line."""
-    lines = [line.strip() for line in str(problem).splitlines()]
-    said = []
-    for line in lines:
-        if line.startswith(("Possible", "* ", "LINE ", "Column ", "The search space")) or not line:
-            break
-        said.append(line)
-    category, colon, rest = " ".join(said).partition(": ")
-    words = rest if colon and category.endswith("Error") else " ".join(said)
-    return words[:240].rstrip(". ")
+@contextmanager
+def _progress() -> Iterator[Callable[[str, int], None]]:
+    """Give a function that shows on a terminal which file is read, and its rows just read."""
+    if sys.stderr is None or not sys.stderr.isatty() or find_spec("rich") is None:
+        yield lambda name, n_rows: None
+        return
+    from rich.console import Console  # type: ignore[import-not-found, unused-ignore]
+    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+    # The number of rows is known only once they are read: the bar just moves.
+    bar = Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TextColumn("{task.completed:,} rows"),
+        TimeElapsedColumn(),
+        console=Console(stderr=True),
+        transient=True,
+    )
+    with bar:
+        task = bar.add_task("reading", total=None)
+        yield lambda name, n_rows: bar.update(task, description=f"reading {name}", advance=n_rows)

@@ -1,10 +1,9 @@
-"""Formats: files as DuckDB relations whose values can be trusted.
+"""File formats: CSV, TSV, JSON and Parquet as DuckDB relations whose values are as written.
 
 Text files are read as text, and the columns that are asked for become numbers by one rule from the
-first row to the last: DuckDB judges columns by their first 20 480 rows, rounds decimals that come
-later to the whole numbers it has seen, and takes words such as NA for nothing in all columns or in
-none. Nor may it skip lines that look like notes or comments, rename a column because another has
-its name, or put what a folder is called in the place of a column.
+first row to the last. DuckDB alone would infer types from the first 20 480 rows, round later
+decimals to integers, take words such as NA as null in all columns or in none, skip lines that look
+like comments, rename columns of equal names, and replace columns by values in names of folders.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ from calibrant.io.columns import Columns, in_words, quoted
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
-# What a file's name ends with, and what that is called.
+# Formats by the ending of a file's name.
 FORMATS = {
     ".csv": "CSV",
     ".tsv": "TSV",
@@ -37,14 +36,15 @@ FORMATS = {
     ".json": "JSON",
 }
 _COMPRESSED = (".gz", ".zst")
-# What people write in a text file where there is no number, besides nothing.
+# Words for a missing number in a text file, besides the empty field.
 MISSING = ("NA", "NaN", "nan", "null", "NULL", ".")
 _IS_MISSING = f"IN {MISSING}"
-_WHOLE = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+_INTEGER = re.compile(r"U?(TINY|SMALL|BIG|HUGE)?INT(EGER)?")
+_NUMBER = re.compile(_INTEGER.pattern + r"|FLOAT|DOUBLE|DECIMAL.*")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d*,\d+")
 _PROBABILITY_WITH_COMMA = re.compile(r"[01]|\d*,\d+")
 _PERCENTAGE = re.compile(r"[\d.,]+ ?%")
-# Folders such as site=a give a column, and the types that its values may be of.
+# Folders such as site=a give a column; the types that its values may have.
 _FOLDER = re.compile(r"([^=]+)=(.*)", re.DOTALL)
 _NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
 _TYPES = {
@@ -52,20 +52,31 @@ _TYPES = {
     r"-?\d+\.\d+": "DOUBLE",
     r"\d{4}-\d\d-\d\d": "DATE",
 }
-# What DuckDB calls a mark that it has not seen.
+# What DuckDB reports for a quote or escape that it has not seen.
 _NO_MARK = ("(empty)", "\0", "")
-# So many lines are looked at for one that is not blank, and so many values for what they are like.
+# The number of lines searched for one that is not blank, and of values inspected.
 _MOST_LINES = 1000
 
-# What the column of labels may hold: numbers and truth values; or words, so that yes and no stay
-# what they are; or either.
+# What the column of labels may hold: numbers and truth values; words, so that yes and no stay
+# text; or either.
 LabelKind = Literal["number", "word", "either"]
 # How the groups of a file are written: as values, as text that may be numbers, or as JSON.
 GroupForm = Literal["values", "text", "json"]
 
 
+def kind_of(sql_type: str) -> str:
+    """Return what a column of an SQL type holds: number, boolean, text, date or other."""
+    if _NUMBER.fullmatch(sql_type):
+        return "number"
+    if sql_type == "DATE" or sql_type.startswith("TIMESTAMP"):
+        return "date"
+    return {"BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}.get(
+        sql_type.partition("(")[0], "other"
+    )
+
+
 def format_of(path: Path) -> str:
-    """Return the ending that tells the format of a file."""
+    """Return the ending of a file's name that gives its format."""
     endings = [ending.lower() for ending in path.suffixes]
     if endings and endings[-1] in _COMPRESSED:
         endings.pop()
@@ -79,16 +90,16 @@ def format_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A file and what its columns hold; here, one of Parquet, which says so itself.
+    """A file and the types of its columns; here Parquet, which declares them.
 
     Attributes
     ----------
     rows
         The columns that are in the file.
     types
-        Their SQL types, by the look of the first rows where the file does not say.
+        Their SQL types, inferred from the first rows where the file does not declare them.
     folders
-        The columns that folders give, with their SQL types, by name: ``site=a`` is one.
+        The columns that names of folders give, such as ``site=a``: value and SQL type by name.
     """
 
     connection: DuckDBPyConnection
@@ -100,11 +111,11 @@ class OpenFile:
 
     @property
     def all_types(self) -> dict[str, str]:
-        """The SQL types of all columns, also of those that folders give."""
+        """The SQL types of all columns, including those that folders give."""
         return {**self.types, **{name: kind for name, (_, kind) in self.folders.items()}}
 
     def sql(self, name: str) -> str:
-        """Return a column, in the type that it is seen to hold, as SQL."""
+        """Return a column in its type, as SQL."""
         if name in self.folders:
             value, kind = self.folders[name]
             return f"CAST({'NULL' if value == _NO_VALUE else _literal(value)} AS {kind})"
@@ -119,25 +130,25 @@ class OpenFile:
         found = self.connection.sql(
             f"SELECT name, num_children FROM parquet_schema({_name(self.path)})"
         ).fetchall()
-        # The first is that of the whole, and the parts of a column follow it.
+        # The first is the root; the children of a column follow it.
         names, i = [], 1
         while i < len(found):
             names.append(found[i][0])
-            n_parts = found[i][1] or 0
+            n_children = found[i][1] or 0
             i += 1
-            while n_parts:
-                n_parts += (found[i][1] or 0) - 1
+            while n_children:
+                n_children += (found[i][1] or 0) - 1
                 i += 1
         return names
 
     def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
-        """Return the error of a value that is of another type than is asked for."""
+        """Return the error of a value that is not of the type asked for, if there is one."""
         return None
 
 
 @dataclass(frozen=True)
 class JsonFile(OpenFile):
-    """A file of JSON: whole numbers may be followed by decimals, and groups be of any kind."""
+    """A file of JSON: integers may be followed by decimals, and groups may be of any type."""
 
     form: ClassVar[GroupForm] = "json"
 
@@ -153,7 +164,7 @@ class JsonFile(OpenFile):
         return rows, {name: OpenFile.sql(self, name) for name in columns.names}
 
     def sql(self, name: str) -> str:
-        """Return a column, in the type that it is seen to hold, as SQL."""
+        """Return a column in its type, as SQL."""
         sql = OpenFile.sql(self, name)
         return sql if name in self.folders else f"CAST({sql} AS {self.types[name]})"
 
@@ -168,19 +179,19 @@ class JsonFile(OpenFile):
             if values:
                 raise _no_number(name, columns, values)
             return "DOUBLE"
-        return "DOUBLE" if _WHOLE.fullmatch(kind) else kind
+        return "DOUBLE" if _INTEGER.fullmatch(kind) else kind
 
 
 @dataclass(frozen=True)
 class TextFile(OpenFile):
-    """A text file: every column is text, which is a number if it is asked for as one.
+    """A text file: every column is text, cast to numbers where they are asked for.
 
     Attributes
     ----------
     times
-        How dates and times are written, by their type, where that is unusual.
+        The formats of dates and times, by their type, where they are unusual.
     options
-        How the file is read, as SQL.
+        The options of ``read_csv``, as SQL.
     """
 
     times: Mapping[str, str] = field(default_factory=dict)
@@ -188,7 +199,7 @@ class TextFile(OpenFile):
     form: ClassVar[GroupForm] = "text"
 
     def sql(self, name: str) -> str:
-        """Return a column, in the type that it is seen to hold, as SQL."""
+        """Return a column in its type, as SQL."""
         own = name not in self.folders
         return self._as(name, self.types[name]) if own else OpenFile.sql(self, name)
 
@@ -209,7 +220,7 @@ class TextFile(OpenFile):
         return [str(cell) for cell in rows.limit(1).fetchall()[0]]
 
     def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
-        """Return the error of a value that is of another type than is asked for."""
+        """Return the error of a value that is not of the type asked for, if there is one."""
         comma = self._has_decimal_commas(columns)
         for name in columns.names:
             if name in (columns.groups, *self.folders):
@@ -226,26 +237,26 @@ class TextFile(OpenFile):
         return None
 
     def _kind(self, name: str, columns: Columns, label: LabelKind) -> str:
-        """Return the type that a column is asked for as."""
+        """Return the type to which a column is cast."""
         kind = self.types[name]
-        if name in (*columns.probs, columns.weight) or _WHOLE.fullmatch(kind):
+        if name in (*columns.probs, columns.weight) or _INTEGER.fullmatch(kind):
             return "DOUBLE"
         if name == columns.label and label == "word" and kind == "BOOLEAN":
             return "VARCHAR"
         return "DOUBLE" if kind == "VARCHAR" and name in _numbers(columns, label) else kind
 
     def _as(self, name: str, kind: str, *, comma: bool = False, strict: bool = True) -> str:
-        """Return a column as a type, null where a word for nothing is written.
+        """Return a column cast to a type, null where a word such as NA is written.
 
-        Other text that is not of the type is an error, or null too where it is not `strict`.
+        Other text that is not of the type is an error, or null if not `strict`.
         """
         column = text = quoted(name)
         if kind == "VARCHAR":
-            # Where all else is truth values or numbers, words for nothing are no text.
+            # Among truth values or numbers, words such as NA are missing values.
             is_text = self.types[name] == "VARCHAR"
             return column if is_text else f"CASE WHEN NOT {column} {_IS_MISSING} THEN {column} END"
         if comma and kind == "DOUBLE":
-            # A point has no place in a number with a decimal comma.
+            # A number with a decimal comma has no point.
             text = f"translate({column}, ',.', '.,')"
         cast = f"TRY_CAST({text} AS {kind})"
         if kind in self.times:
@@ -256,7 +267,7 @@ class TextFile(OpenFile):
         return f"coalesce({cast}, {failing})"
 
     def _has_decimal_commas(self, columns: Columns) -> bool:
-        """Tell whether probabilities, which have no thousands to part, are written with a comma."""
+        """Tell whether probabilities are written with a decimal comma."""
         for name in columns.probs:
             if self.types.get(name) == "VARCHAR":
                 column = quoted(name)
@@ -281,15 +292,12 @@ def opened(connection: DuckDBPyConnection, path: Path) -> OpenFile | None:
         file = JsonFile(connection, path, rows, _types(rows), _folders(path, rows.columns))
     else:
         file = _text_file(connection, path, form)
-    # No column is fetched: those that nobody asked for may be of types Python has no package for.
+    # No column is fetched: fetching some types needs further packages.
     return file if file.rows.limit(1).project("1").fetchall() else None
 
 
 def check_unique(file: OpenFile, columns: Columns) -> None:
-    """Refuse a column whose name, in whatever case, another has: DuckDB renames one of them.
-
-    It calls the second p "p_1", so that all names are read only where there is one.
-    """
+    """Refuse columns whose names differ in case at most: DuckDB renames the second p to "p_1"."""
     lower = {one.lower() for one in file.types}
     suspects = [name for name in columns.names if f"{name.lower()}_1" in lower]
     header = file.header() if suspects else []
@@ -303,7 +311,7 @@ def check_unique(file: OpenFile, columns: Columns) -> None:
 
 
 def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFile:
-    """Open a text file; its dialect is looked for once, as that is slow where columns are many."""
+    """Open a text file; its dialect is detected once, which is slow where columns are many."""
     given = {"skip": str(_n_blank(connection, path)), "comment": "''"}
     given |= {"delim": "'\t'"} if form == "TSV" else {}
     found = connection.sql(
@@ -311,7 +319,7 @@ def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFil
         f"FROM sniff_csv({_name(path)}, {_listed(given)}, header=true, nullstr={['', *MISSING]})"
     ).fetchall()
     delimiter, quote, escape, columns, date, timestamp = found[0]
-    # Quotes may first occur after the rows that are looked at.
+    # Quotes may first occur after the rows that DuckDB inspects.
     quote = '"' if quote in _NO_MARK else quote
     escape = quote if escape in _NO_MARK else escape
     marks = {"delim": delimiter, "quote": quote, "escape": escape}
@@ -330,8 +338,8 @@ def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFil
 
 
 def _n_blank(connection: DuckDBPyConnection, path: Path) -> int:
-    """Return how many blank lines a text file begins with."""
-    # Nobody writes such a delimiter: every line is one value.
+    """Return the number of blank lines at the start of a text file."""
+    # With a delimiter that does not occur every line is one value.
     options = "delim='\x01\x02\x03\x04', quote='', escape='', header=false, skip=0, comment=''"
     lines = _csv(connection, path, ["line"], options).limit(_MOST_LINES).fetchall()
     is_blank = [line is None or not line.strip() for (line,) in lines]
@@ -341,7 +349,7 @@ def _n_blank(connection: DuckDBPyConnection, path: Path) -> int:
 def _csv(
     connection: DuckDBPyConnection, path: Path, names: Iterable[str], options: str
 ) -> DuckDBPyRelation:
-    """Return the columns of a text file as text, null where nothing is written."""
+    """Return the columns of a text file as text, null where a field is empty."""
     columns = ", ".join(f"{_literal(name)}: 'VARCHAR'" for name in names)
     return connection.sql(
         f"FROM read_csv({_name(path)}, auto_detect=false, {options}, nullstr='', "
@@ -361,7 +369,7 @@ def _types(rows: DuckDBPyRelation) -> dict[str, str]:
 
 
 def _folders(path: Path, own: Iterable[str]) -> dict[str, tuple[str, str]]:
-    """Return what folders called NAME=VALUE add to the columns that a file has of its own."""
+    """Return the columns that folders called NAME=VALUE add to those of the file itself."""
     taken = {name.lower() for name in own}
     found = {}
     for folder in path.parts[:-1]:
@@ -374,7 +382,7 @@ def _folders(path: Path, own: Iterable[str]) -> dict[str, tuple[str, str]]:
 
 
 def _check_sums(path: Path) -> None:
-    """Refuse a file that is not what was compressed: DuckDB does not look at checksums of gzip."""
+    """Refuse a damaged file: DuckDB does not check the checksums of gzip."""
     try:
         with gzip.open(path) as content:
             while content.read(1 << 20):
@@ -390,7 +398,7 @@ def _numbers(columns: Columns, label: LabelKind) -> list[str]:
 
 
 def _values(rows: DuckDBPyRelation, condition: str, column: str) -> list[str]:
-    """Return the first few values of a column that meet a condition."""
+    """Return the first values of a column that satisfy a condition."""
     found = rows.filter(condition).project(f"CAST({column} AS VARCHAR)")
     return [value for (value,) in found.limit(_MOST_LINES).fetchall()]
 
@@ -429,7 +437,7 @@ def _is_number(text: str) -> bool:
 
 
 def _pattern(path: Path) -> str:
-    """Return the name of a file as a pattern for DuckDB, in which nothing is a pattern."""
+    """Return the name of a file as a glob that matches this file alone."""
     return glob.escape(str(path))
 
 
@@ -438,7 +446,7 @@ def _name(path: Path) -> str:
 
 
 def _literal(text: str) -> str:
-    """Return text as SQL writes it, whatever is in it."""
+    """Return text as an SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 

@@ -1,4 +1,13 @@
-"""Groups: the values of a column as keys, and dictionaries of sketches by them."""
+"""Tables as sketches, by group or class: rows in memory, and lazy tables inside their engine.
+
+An engine adds up, for each key (and group), what a sketch keeps; only cells come back. The key of
+a row is one of
+
+    k + 2    cell k, where the arithmetic of the engine, however it rounds, leaves no doubt
+    p        the score itself, from 0 to 1, where p is near an edge: few scores are, and the table
+             of edges decides about them here
+    -1 - i   for rows that break rule i
+"""
 
 from __future__ import annotations
 
@@ -19,22 +28,28 @@ from calibrant.data.sketch_cells import ABOVE, BELOW, LOGIT_REACH, Cells, CellTa
 from calibrant.errors import MissingDependencyError
 from calibrant.io.columns import Columns, quoted
 from calibrant.io.formats import MISSING, GroupForm
-from calibrant.io.invalid_rows import (
-    Example,
-    Faults,
-    broken_in_engine,
-    broken_in_memory,
-    most_telling,
-    rules_of,
-)
+from calibrant.io.invalid_rows import Example, InvalidRows, rules_of
 
-# Codes with a zero in front are no numbers.
+Frame = nw.DataFrame[Any]
+Lazy = nw.LazyFrame[Any]
+Sums = dict[str, AnyArray]
+
+# Codes with leading zeros are not numbers.
 _WHOLE = re.compile(r"-?(0|[1-9]\d*)")
 _NUMBER = re.compile(_WHOLE.pattern + r"(\.\d*)?([eE][+-]?\d+)?")
+# Short names for columns: those of the table may be anything.
+_LABEL, _WEIGHT, _BY, _RULE, _KEY = "y", "w", "g", "rule", "key"
+_CODE = "calibrant: code of the group"
+# In cells, more than the error of any engine's arithmetic.
+_DOUBT = 2.0**-20
+_SUMS = ("n", "soft", "w0", "w1", "w2", "d0", "d1", "e0", "e1", "yy")
+
+
+# Keys of groups.
 
 
 def key_of(value: Any) -> Any:
-    """Return the key of a group: None for null and nan, and whole numbers whole."""
+    """Return the key of a group: None for null and nan, integers for whole numbers."""
     value = value.item() if isinstance(value, np.generic) else value
     if value is None or value != value:
         return None
@@ -48,26 +63,30 @@ def keys_of(written: Iterable[Any], form: GroupForm) -> dict[Any, Any]:
     found = [value for value in written if value is not None]
     if form == "text":
         keys = _keys_of_text(found)
+    elif form == "json":
+        # Python takes true for 1: where both occur they are text.
+        keys = comparable({text: _key_of_json(text) for text in found})
     else:
-        keys = {value: _key_of_json(value) if form == "json" else key_of(value) for value in found}
+        keys = {value: key_of(value) for value in found}
     return {**keys, None: None}
 
 
-def alike(keys: Iterable[Any]) -> dict[Any, Any]:
-    """Return keys that can be compared, by keys: text where one is text and another a number."""
-    known = list(keys)
-    is_mixed = len({_kind_of(key) for key in known if key is not None}) > 1
-    return {key: str(key) if is_mixed and key is not None else key for key in known}
+def comparable(keys: Mapping[Any, Any]) -> dict[Any, Any]:
+    """Return keys that can be compared: all are text where they are of several types."""
+    is_mixed = len({_kind_of(key) for key in keys.values() if key is not None}) > 1
+    return {
+        written: str(key) if is_mixed and key is not None else key for written, key in keys.items()
+    }
 
 
 def renamed(sketches: Mapping[Any, Sketch], keys: Mapping[Any, Any]) -> dict[Any, Sketch]:
-    """Return sketches by other keys, those of the same one added up."""
+    """Return sketches by other keys, those of the same key merged."""
     return merged({keys[key]: sketch} for key, sketch in sketches.items())
 
 
 def in_order(sketches: Mapping[Any, Sketch]) -> dict[Any, Sketch]:
     """Return the groups in the order of their keys, null last."""
-    found = renamed(sketches, alike(sketches))
+    found = renamed(sketches, comparable({key: key for key in sketches}))
     keys = sorted(key for key in found if key is not None) + [None] * (None in found)
     return {key: found[key] for key in keys}
 
@@ -82,7 +101,7 @@ def merged(parts: Iterable[Mapping[Any, Sketch]]) -> dict[Any, Sketch]:
 
 
 def _keys_of_text(texts: list[str]) -> dict[str, Any]:
-    """Return numbers where all are, words such as NA among them being no group; else text."""
+    """Return numbers where all texts are numbers or words such as NA, for no group; else text."""
     numbers = {text: _number(text) for text in texts if _NUMBER.fullmatch(text)}
     if not numbers or any(text not in numbers and text not in MISSING for text in texts):
         return {text: text for text in texts}
@@ -102,36 +121,43 @@ def _kind_of(key: Any) -> type:
     return float if isinstance(key, int | float) and not isinstance(key, bool) else type(key)
 
 
-# Tally: rows in memory, a table or a stretch of one at a time, into sketches.
-
-Frame = nw.DataFrame[Any]
-
-_CODE = "calibrant: code of the group"
+# Rows in memory.
 
 
-class Tally:
-    """Sketches by group or class (the key of everything is None), and the rows not counted."""
+class SketchBuilder:
+    """Sketches by group or class (None is the key of all rows), and the invalid rows left out."""
 
     def __init__(self, columns: Columns, cells: Cells) -> None:
         self.columns = columns
         self.sketches: dict[Any, Sketch] = {}
-        self.faults = Faults(rules_of(columns))
+        self.invalid = InvalidRows(rules_of(columns))
         self._cells = cells
         self._n_seen = 0
-        self._origin: str | None = None
+        self._source: str | None = None
 
-    def begin(self, origin: str | None) -> None:
-        """Count places from 0 again, in words that say of what."""
-        self._n_seen, self._origin = 0, origin
+    def begin(self, source: str | None) -> None:
+        """Count rows from 0 again, in what errors call `source`."""
+        self._n_seen, self._source = 0, source
 
-    def take(self, frame: Frame) -> None:
-        """Count the rows of a frame that break no rule."""
-        sound = self._without_faults(frame.select(self.columns.names))
+    def update(self, frame: Frame) -> None:
+        """Add the valid rows of a frame."""
+        frame = frame.select(self.columns.names)
+        values = self._values(frame)
+        valid = self.invalid.check(
+            [column for column in values for _ in ("missing", "outside")],
+            lambda name, row: frame[name][row : row + 1].to_list()[0],
+            start=self._n_seen,
+            within=self._source,
+        )
         self._n_seen += len(frame)
-        for key, rows in self._groups(sound):
-            self._count(key, rows)
+        if valid is not None:
+            frame = frame.filter(valid.tolist())
+            values = self._values(frame)
+        for key, (p, y, *weight) in self._groups(frame, values):
+            sketch = self.sketches.setdefault(key, Sketch(self._cells.n_cells, self._cells.scale))
+            sketch.update(y, p, *weight)
 
-    def _groups(self, frame: Frame) -> Iterator[tuple[Any, list[AnyArray]]]:
+    def _groups(self, frame: Frame, values: list[AnyArray]) -> Iterator[tuple[Any, list[AnyArray]]]:
         """Yield the rows of each group or class as columns: p, y and perhaps w."""
         columns = self.columns
         if columns.by is not None:
@@ -139,19 +165,12 @@ class Tally:
             values = [column[order] for column in self._values(frame)]
             for key, start, stop in zip(keys, starts[:-1], starts[1:], strict=True):
                 yield key, [column[start:stop] for column in values]
-            return
-        values = self._values(frame)
-        if not columns.is_multiclass:
+        elif columns.is_multiclass:
+            *probs, codes = values[: len(columns.probs) + 1]
+            for code, (name, p) in enumerate(zip(columns.classes, probs, strict=True)):
+                yield name, [p, codes == code, *values[len(probs) + 1 :]]
+        else:
             yield None, values
-            return
-        *probs, codes = values[: len(columns.probs) + 1]
-        for code, (name, p) in enumerate(zip(columns.classes, probs, strict=True)):
-            yield name, [p, codes == code, *values[len(probs) + 1 :]]
-
-    def _count(self, key: Any, rows: list[AnyArray]) -> None:
-        p, y, *weight = rows
-        sketch = self.sketches.setdefault(key, Sketch(self._cells.n_cells, self._cells.scale))
-        sketch.update(y, p, *weight)
 
     def _values(self, frame: Frame) -> list[AnyArray]:
         """Return the checked columns as numbers, null being nan."""
@@ -161,24 +180,6 @@ class Tally:
             else _numbers(frame[name], f"{role} column {name!r}")
             for role, name in self.columns.named()
         ]
-
-    def _without_faults(self, frame: Frame) -> Frame:
-        """Return the rows that break no rule, and note the others."""
-        values = self._values(frame)
-        rules = self.faults.rules[1::2]
-        if all(rule.all_sound(column) for rule, column in zip(rules, values, strict=True)):
-            return frame
-        seen = np.zeros(len(frame), dtype=bool)
-        for code, rule in enumerate(self.faults.rules):
-            broken = broken_in_memory(rule, values[code // 2]) & ~seen
-            if broken.any():
-                row = most_telling(values[code // 2], broken)
-                value = frame[rule.column][row : row + 1].to_list()[0]
-                largest = float(values[code // 2][broken].max())
-                example = Example(value, self._n_seen + row, self._origin, largest)
-                self.faults.add(code, int(broken.sum()), example)
-            seen |= broken
-        return frame.filter((~seen).tolist())
 
 
 def _numbers(series: nw.Series[Any], called: str) -> AnyArray:
@@ -202,10 +203,10 @@ def _codes(series: nw.Series[Any], classes: tuple[Any, ...]) -> AnyArray:
 
 
 def _coded(frame: Frame, by: str) -> tuple[Frame, list[int], Index, list[Any]]:
-    """Return the frame, in any order, and where each group's rows stand in an order of them."""
+    """Return the frame, perhaps reordered; where groups start in an order of its rows; keys."""
     known = frame.select(by).unique().drop_nulls().with_row_index(_CODE)
     coded = frame.join(known, on=by, how="left")
-    # A group that is null finds no partner and gets the code after all others.
+    # Null matches nothing in a join and gets the last code.
     codes = np.asarray(coded[_CODE].fill_null(len(known)).to_numpy()).astype(np.intp)
     order = np.argsort(codes, kind="stable")
     starts = [0, *np.cumsum(np.bincount(codes, minlength=len(known) + 1)).tolist()]
@@ -215,40 +216,25 @@ def _coded(frame: Frame, by: str) -> tuple[Frame, list[int], Index, list[Any]]:
     return coded, starts, order, keys
 
 
-# Pushdown: one expression, run by the engine that holds the table; only cells come back.
-#
-# The engine adds up, for each key (and group), what a sketch keeps. The key of a row says where it
-# belongs:
-#
-#     k + 2    cell k, where the engine's arithmetic, however it rounds, leaves no doubt
-#     p        the score itself, from 0 to 1, where p is near an edge: few scores are, and the table
-#              of edges here decides about them
-#     -1 - i   rows that break rule i
-
-Lazy = nw.LazyFrame[Any]
-Sums = dict[str, AnyArray]
-
-# Short names of our own: those of the table may be anything.
-_LABEL, _WEIGHT, _BY, _FAULT, _KEY = "y", "w", "g", "fault", "key"
-# More, in cells, than any engine's arithmetic is wrong by.
-_DOUBT = 2.0**-20
-_SUMS = ("n", "soft", "w0", "w1", "w2", "d0", "d1", "e0", "e1", "yy")
+# Lazy tables, inside their engine.
 
 
 def sketch_in_engine(
     frame: Lazy, columns: Columns, cells: Cells
-) -> tuple[dict[Any, Sketch], Faults]:
-    """Return sketches by group or class, and what is known of the rows not counted."""
-    faults = Faults(rules_of(columns))
-    rows = _with_faults(_renamed(frame, columns), columns, faults)
+) -> tuple[dict[Any, Sketch], InvalidRows]:
+    """Return sketches by group or class, and the invalid rows left out."""
+    invalid = InvalidRows(rules_of(columns))
+    rows = _with_rules(_renamed(frame, columns), columns, invalid)
     if columns.is_multiclass:
-        _count_faults(_collected(rows.group_by(_FAULT).agg(nw.len().alias("rows"))), faults)
-        sketches = _by_class(rows, columns, cells, faults)
+        counts = _collected(rows.group_by(_RULE).agg(nw.len().alias("rows")))
+        _count_invalid(counts[_RULE], counts["rows"], invalid)
+        sketches = _by_class(rows, columns, cells, invalid)
     else:
         found = _collected(_summed(rows.with_columns(p=nw.col("p0")), columns, cells))
-        _count_faults(found, faults)
+        _count_invalid(-1 - found[_KEY], found["n"], invalid)
         sketches = _by_group(found, columns, cells)
-    return sketches, _with_examples(rows, columns, faults)
+    _add_examples(rows, columns, invalid)
+    return sketches, invalid
 
 
 def _renamed(frame: Lazy, columns: Columns) -> Lazy:
@@ -280,16 +266,16 @@ def _addressable(frame: Lazy) -> tuple[Lazy, Callable[[str], nw.Expr]]:
     return nw.from_native(native), lambda name: nw.col(f"c{names.index(name)}")
 
 
-def _with_faults(rows: Lazy, columns: Columns, faults: Faults) -> Lazy:
+def _with_rules(rows: Lazy, columns: Columns, invalid: InvalidRows) -> Lazy:
     """Add the number of the first rule that each row breaks, or the number of rules."""
-    n_rules = len(faults.rules)
+    n_rules = len(invalid.rules)
     codes = [
-        nw.when(broken_in_engine(rule, _short_names(columns)[code // 2]))
+        nw.when(rule.broken_in_engine(_short_names(columns)[code // 2]))
         .then(nw.lit(code))
         .otherwise(nw.lit(n_rules))
-        for code, rule in enumerate(faults.rules)
+        for code, rule in enumerate(invalid.rules)
     ]
-    return rows.with_columns(nw.min_horizontal(*codes).alias(_FAULT))
+    return rows.with_columns(nw.min_horizontal(*codes).alias(_RULE))
 
 
 def _short_names(columns: Columns) -> list[str]:
@@ -301,14 +287,14 @@ def _short_names(columns: Columns) -> list[str]:
 def _summed(rows: Lazy, columns: Columns, cells: Cells) -> Lazy:
     """Return the sums of a sketch for each key and group of rows with p, y and perhaps w."""
     y, d = nw.col(_LABEL), nw.col("d")
-    is_sound = nw.col(_FAULT) == len(rules_of(columns))
+    is_valid = nw.col(_RULE) == len(rules_of(columns))
     w = nw.lit(1.0) if columns.weight is None else nw.col(_WEIGHT)
-    rows = _with_keys(rows.with_columns(sound=is_sound), cells).with_columns(
+    rows = _with_keys(rows.with_columns(valid=is_valid), cells).with_columns(
         w0=w * (1 - y),
         w1=w * y,
         w2=w * w,
-        # What weighs nothing is ignored, once it is known to be valid.
-        n=nw.when(is_sound & (w == 0)).then(nw.lit(0)).otherwise(nw.lit(1)),
+        # Rows of weight 0 are ignored, but must be valid.
+        n=nw.when(is_valid & (w == 0)).then(nw.lit(0)).otherwise(nw.lit(1)),
         soft=nw.when((y > 0) & (y < 1) & (w > 0)).then(nw.lit(1)).otherwise(nw.lit(0)),
     )
     w0, w1 = nw.col("w0"), nw.col("w1")
@@ -321,11 +307,11 @@ def _with_keys(rows: Lazy, cells: Cells) -> Lazy:
     """Add each row's key, and its offset d from the centre where the key is an inner cell."""
     p, q, place, k, d = (nw.col(name) for name in ("p", "q", "place", "k", "d"))
     low, high = float(cells.edges[0]), float(cells.edges[-1])
-    rows = rows.with_columns(inside=nw.col("sound") & (p >= low) & (p < high))
-    # Engines refuse the logarithm of 0, even of rows that have no use for it.
+    rows = rows.with_columns(inside=nw.col("valid") & (p >= low) & (p < high))
+    # Engines refuse the logarithm of 0, even in rows that do not use it.
     rows = rows.with_columns(q=nw.when(nw.col("inside")).then(p).otherwise(nw.lit(0.5)))
     place_of_q, doubt = _guess(q, cells)
-    # As whole numbers: some engines round and some truncate.
+    # Some engines round to integers, some truncate.
     rows = rows.with_columns(place=place_of_q)
     rows = rows.with_columns(k=place.cast(nw.Int64).cast(nw.Float64))
     rows = rows.with_columns(k=nw.when(place < k).then(k - 1).otherwise(k))
@@ -336,27 +322,25 @@ def _with_keys(rows: Lazy, cells: Cells) -> Lazy:
     beside = nw.when((p > 0) & (p < low)).then(nw.lit(below)).otherwise(beside)
     key = nw.when(clear).then(k + 2).otherwise(beside)
     return rows.with_columns(
-        key=nw.when(nw.col("sound")).then(key).otherwise(-1.0 - nw.col(_FAULT)),
+        key=nw.when(nw.col("valid")).then(key).otherwise(-1.0 - nw.col(_RULE)),
         d=nw.when(clear).then(d).otherwise(nw.lit(0.0)),
     )
 
 
 def _guess(q: nw.Expr, cells: Cells) -> tuple[nw.Expr, nw.Expr]:
-    """Return where scores lie, in cells from the first edge, and how far off that may be."""
+    """Return the places of scores, in cells from the first edge, and a bound of their errors."""
     if cells.scale == "probability":
         return q * cells.n_cells, nw.lit(_DOUBT)
-    # Near p = 1 doubles are far apart on the logit scale, and edges that far from where they would
-    # lie if they were not rounded.
-    return ((q / (1 - q)).log() + LOGIT_REACH) / cells.width, _DOUBT + 2.0**-52 / cells.width / (
-        1 - q
-    )
+    # Near p = 1 doubles, and so the edges, are far apart on the logit scale.
+    place = ((q / (1 - q)).log() + LOGIT_REACH) / cells.width
+    return place, _DOUBT + 2.0**-52 / cells.width / (1 - q)
 
 
 def _collected(frame: Lazy) -> Sums:
-    """Return what the engine has worked out, as columns."""
+    """Return the columns that the engine computes."""
     names = frame.collect_schema().names()
     if frame.implementation.is_duckdb():
-        # DuckDB hands out plain rows without pyarrow or pandas.
+        # Plain rows need neither pyarrow nor pandas.
         rows = frame.to_native().fetchall()
         return {name: _array(name, [row[i] for row in rows]) for i, name in enumerate(names)}
     try:
@@ -380,25 +364,23 @@ def _array(name: str, values: list[Any]) -> AnyArray:
     return array
 
 
-def _count_faults(found: Sums, faults: Faults) -> None:
-    if _KEY in found:
-        codes, counts = -1 - found[_KEY], found["n"]
-    else:
-        codes, counts = found[_FAULT], found["rows"]
+def _count_invalid(codes: AnyArray, counts: AnyArray, invalid: InvalidRows) -> None:
     for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
-        if 0 <= code < len(faults.rules):
-            faults.add(int(code), int(count))
+        if 0 <= code < len(invalid.rules):
+            invalid.add(int(code), int(count))
 
 
-def _by_class(rows: Lazy, columns: Columns, cells: Cells, faults: Faults) -> dict[Any, Sketch]:
-    """Ask for the cells of one class after the other: each reads only its own column."""
-    n_rules = len(faults.rules)
-    if faults.total:
-        rows = rows.filter(nw.col(_FAULT) == n_rules)
+def _by_class(
+    rows: Lazy, columns: Columns, cells: Cells, invalid: InvalidRows
+) -> dict[Any, Sketch]:
+    """Return the sketch of each class, in one query per class that reads its column alone."""
+    n_rules = len(invalid.rules)
+    if invalid.total:
+        rows = rows.filter(nw.col(_RULE) == n_rules)
     sketches = {}
     for i, name in enumerate(columns.classes):
         is_true = nw.when(nw.col(_LABEL) == name).then(nw.lit(1.0)).otherwise(nw.lit(0.0))
-        asked = {"p": nw.col(f"p{i}"), _LABEL: is_true, _FAULT: nw.lit(n_rules)}
+        asked = {"p": nw.col(f"p{i}"), _LABEL: is_true, _RULE: nw.lit(n_rules)}
         weight = [] if columns.weight is None else [_WEIGHT]
         found = _collected(_summed(rows.select(*weight, **asked), columns, cells))
         sketches[name] = _sketch(found, columns.weight is not None, cells)
@@ -454,15 +436,14 @@ def _placed(found: Sums, cells: Cells) -> tuple[Index, Offsets]:
     return cell.astype(np.intp), offsets
 
 
-def _with_examples(rows: Lazy, columns: Columns, faults: Faults) -> Faults:
-    """Ask for the least value that breaks each rule that is broken: it says most."""
-    for code in faults.counts:
+def _add_examples(rows: Lazy, columns: Columns, invalid: InvalidRows) -> None:
+    """Fetch the smallest value that breaks each broken rule: it explains most."""
+    for code in invalid.counts:
         name = _short_names(columns)[code // 2]
-        broken = rows.filter(nw.col(_FAULT) == code).select(name)
+        broken = rows.filter(nw.col(_RULE) == code).select(name)
         example = Example(_collected(broken.sort(name).head(1))[name].tolist()[0])
-        rule = faults.rules[code]
+        rule = invalid.rules[code]
         if rule.role == "prob" and rule.kind == "outside":
             largest = _collected(broken.select(nw.col(name).max()))[name].tolist()[0]
             example = example._replace(largest=largest)
-        faults.examples[code] = example
-    return faults
+        invalid.examples[code] = example

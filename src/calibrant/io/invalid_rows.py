@@ -1,14 +1,15 @@
-"""Faults: the rows that a source cannot count, how many, and the error raised for them.
+"""Invalid rows of a table: how many break which rule, and the error or warning about them.
 
 Every checked column has two rules, in order: a row must have a value, and the value must be in
-range. A row is counted under the first rule that it breaks.
+range. A row counts under the first rule that it breaks. Where all rows are valid, checking takes
+one or two reductions per rule.
 """
 
 from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, NamedTuple
 
@@ -22,7 +23,6 @@ from calibrant.data.labels import listed
 from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, Role, in_words
 
-Kind = Literal["missing", "outside"]
 OnInvalid = Literal["raise", "drop"]
 Mask = npt.NDArray[np.bool_]
 
@@ -32,34 +32,57 @@ _ROUNDING_EXCESS = 1e-5
 
 
 class Rule(NamedTuple):
-    """What a column must satisfy."""
+    """What the values of a column must satisfy: not missing, or in range."""
 
     role: Role
     column: str
-    kind: Kind
+    kind: Literal["missing", "outside"]
     classes: tuple[Any, ...] = ()
 
     @property
     def _top(self) -> float:
         return _LARGEST if self.classes else 1.0
 
-    def is_outside(self, value: Any) -> Any:
+    def _is_outside(self, value: Any) -> Any:
         """Tell whether a value, in an array or a column of an engine, is out of range."""
         if self.role == "weight":
             return (value < 0) | ((value > 0) & validation.outside_weights(value))
         return (value < 0) | (value > self._top)
 
-    def all_sound(self, values: AnyArray) -> bool:
-        """Tell, in two reductions, whether no value of a column is missing or out of range."""
+    def all_valid(self, values: AnyArray) -> bool:
+        """Tell, by reductions alone, whether all values satisfy the rule; nan satisfies none."""
         if len(values) == 0:
             return True
+        if self.kind == "missing":
+            return values.dtype.kind != "f" or not np.isnan(values.min())
         if self.role == "weight":
             return validation.are_weights(values)
         return bool(values.min() >= 0 and values.max() <= self._top)
 
+    def broken_by(self, values: AnyArray) -> Mask:
+        """Return which values break the rule; a missing value is nan."""
+        missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), bool)
+        if self.kind == "missing":
+            return missing
+        return np.asarray(~missing & self._is_outside(values.astype(np.float64)))
+
+    def broken_in_engine(self, name: str) -> nw.Expr:
+        """Return the expression that is true where column `name` breaks the rule, never null.
+
+        Engines disagree on whether nan or null exceeds 1; such rows break the rule before.
+        """
+        value = nw.col(name)
+        if self.classes:
+            known = value.is_in(list(self.classes))
+            return value.is_null() if self.kind == "missing" else ~value.is_null() & ~known
+        if self.kind == "missing":
+            return value.is_null() | value.is_nan()
+        outside: nw.Expr = self._is_outside(value)
+        return ~value.is_null() & outside
+
     @property
-    def fault(self) -> str:
-        """What is the matter with rows that break the rule, in a few words."""
+    def description(self) -> str:
+        """What is wrong with rows that break the rule."""
         if self.kind == "missing":
             return f"null or nan in {self.column!r}"
         if self.classes:
@@ -71,7 +94,7 @@ class Rule(NamedTuple):
 class Example(NamedTuple):
     """A row that breaks a rule: its value, and its place where that is known.
 
-    `largest` is the largest value of all rows that break it, where that is known.
+    `largest` is the largest value of all rows that break the rule, where that is known.
     """
 
     value: Any
@@ -81,7 +104,7 @@ class Example(NamedTuple):
 
 
 def rules_of(columns: Columns) -> list[Rule]:
-    """List the rules of a table, in the order in which they are looked at."""
+    """List the rules of a table, in the order in which they are checked."""
     return [
         Rule(role, name, kind, columns.classes if role == "label" else ())
         for role, name in columns.named()
@@ -89,46 +112,45 @@ def rules_of(columns: Columns) -> list[Rule]:
     ]
 
 
-def broken_in_engine(rule: Rule, name: str) -> nw.Expr:
-    """Return the expression that is true where column `name` breaks a rule, never null.
-
-    Engines disagree on whether nan is more than 1, and on whether null is; here it matters in
-    neither case, as such rows break the rule before.
-    """
-    value = nw.col(name)
-    if rule.classes:
-        known = value.is_in(list(rule.classes))
-        return value.is_null() if rule.kind == "missing" else ~value.is_null() & ~known
-    if rule.kind == "missing":
-        return value.is_null() | value.is_nan()
-    outside: nw.Expr = rule.is_outside(value)
-    return ~value.is_null() & outside
-
-
-def most_telling(values: AnyArray, broken: Mask) -> int:
-    """Return the row to show: the first below 0, which says most, or else the first."""
-    below = broken & (values < 0)
-    return int(np.argmax(below if below.any() else broken))
-
-
-def broken_in_memory(rule: Rule, values: AnyArray) -> Mask:
-    """Return which values break a rule; a missing value is nan."""
-    missing = np.isnan(values) if values.dtype.kind == "f" else np.zeros(len(values), dtype=bool)
-    if rule.kind == "missing":
-        return missing
-    return np.asarray(~missing & rule.is_outside(values.astype(np.float64)))
-
-
 @dataclass
-class Faults:
-    """What is wrong in a source, as far as it has been read."""
+class InvalidRows:
+    """The invalid rows of a source, as far as it has been read."""
 
     rules: Sequence[Rule]
     counts: Counter[int] = field(default_factory=Counter)
     examples: dict[int, Example] = field(default_factory=dict)
 
+    def check(
+        self,
+        values: Sequence[AnyArray],
+        written: Callable[[str, int], Any],
+        *,
+        start: int = 0,
+        within: str | None = None,
+    ) -> Mask | None:
+        """Record the rows that break a rule; return which rows are valid, None if all are.
+
+        `values` has the column of each rule as numbers, missing ones being nan; `written` returns
+        the value of a column in a row as it stands in the table.
+        """
+        pairs = list(zip(self.rules, values, strict=True))
+        if all(rule.all_valid(column) for rule, column in pairs):
+            return None
+        invalid: Mask = np.zeros(len(values[0]), dtype=bool)
+        for code, (rule, column) in enumerate(pairs):
+            broken = rule.broken_by(column) & ~invalid
+            if broken.any():
+                # A negative value explains most.
+                negative = broken & (column < 0)
+                row = int(np.argmax(negative if negative.any() else broken))
+                largest = float(column[broken].max())
+                example = Example(written(rule.column, row), start + row, within, largest)
+                self.add(code, int(broken.sum()), example)
+            invalid |= broken
+        return ~invalid
+
     def add(self, code: int, count: int, example: Example | None = None) -> None:
-        """Note that `count` more rows break rule `code`."""
+        """Record that `count` more rows break rule `code`."""
         if count:
             self.counts[code] += count
             if example is not None:
@@ -136,38 +158,40 @@ class Faults:
                 largest = max(first.largest, example.largest)
                 self.examples[code] = first._replace(largest=largest)
 
-    def merge(self, other: Faults, within: str) -> None:
-        """Note what was found wrong in a file."""
+    def merge(self, other: InvalidRows, within: str) -> None:
+        """Record the invalid rows of a file."""
         for code, count in other.counts.items():
             example = other.examples.get(code)
             self.add(code, count, example and example._replace(within=within))
 
     @property
     def total(self) -> int:
-        """How many rows cannot be counted."""
+        """The number of invalid rows."""
         return self.counts.total()
 
     def refuse(self, n_kept: int, on_invalid: OnInvalid | None) -> None:
-        """Raise if any row breaks a rule and may not be left out.
+        """Raise if any row is invalid and may not be left out.
 
         A column most of which is out of range is not what it was taken for: the rest of it is not
-        worth measuring. Nobody is told to leave rows out where `on_invalid` is None.
+        worth measuring. Where `on_invalid` is None, leaving rows out is not advised.
         """
         for code, count in self.counts.items():
             if self.rules[code].kind == "outside" and 2 * count > self.total + n_kept:
                 raise self._error(code, "; most rows are like that, too many to leave out")
         if self.total and on_invalid != "drop":
-            way_out = ", or leave such rows out with {on_invalid}='drop'" if on_invalid else ""
-            raise self._error(min(self.counts), way_out)
+            advice = ", or leave such rows out with {on_invalid}='drop'" if on_invalid else ""
+            raise self._error(min(self.counts), advice)
 
     def warn(self, n_kept: int, stacklevel: int) -> None:
-        """Tell how many rows were left out, if any."""
+        """Warn how many rows were left out, if any."""
         if self.total:
             parts = [
-                f"{self.counts[code]} with {self.rules[code].fault}" for code in sorted(self.counts)
+                f"{self.counts[code]} with {self.rules[code].description}"
+                for code in sorted(self.counts)
             ]
+            rows = f"{self.total} row{'s' if self.total > 1 else ''}"
             warnings.warn(
-                f"{_rows(self.total)} of {self.total + n_kept} left out: {', '.join(parts)}",
+                f"{rows} of {self.total + n_kept} left out: {', '.join(parts)}",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
@@ -175,51 +199,43 @@ class Faults:
     def _error(self, code: int, remark: str) -> CalibrantError:
         rule, example = self.rules[code], self.examples.get(code, Example(None))
         others = "; other rows are invalid, too" if self.total > self.counts[code] else ""
+        requirement, hint = _explained(rule, example)
         return CalibrantError(
-            _must(rule, example.value),
+            requirement,
             argument=rule.role,
             value=example.value,
             found="null or nan" if rule.kind == "missing" else None,
             position=example.position,
             within=example.within,
             count=self.counts[code],
-            hint=_hint(rule, example) + remark + others,
+            hint=hint + remark + others,
             known=listed(rule.classes),
             **in_words(rule.role, rule.column),
         )
 
 
-def _must(rule: Rule, value: Any) -> str:
-    if rule.kind == "missing":
-        return "must have a value in every row"
-    if rule.classes:
-        return "must hold one of the classes {known}"
-    if rule.role == "weight":
-        is_weight = 0 <= value < np.inf
-        return validation.WEIGHT_RULE if is_weight else "must be finite and not negative"
-    return "must lie in [0, 1]"
-
-
-def _hint(rule: Rule, example: Example) -> str:
-    """Say what may have happened."""
+def _explained(rule: Rule, example: Example) -> tuple[str, str]:
+    """Return what must hold, and what may have happened."""
     value = example.value
     if rule.kind == "missing":
-        return "fill them"
+        return "must have a value in every row", "fill them"
     if rule.classes:
-        return "each class needs its own column of probabilities"
+        hint = "each class needs its own column of probabilities"
+        return "must hold one of the classes {known}", hint
     if rule.role == "weight":
-        is_weight = 0 <= value < np.inf
-        return "rescale the weights" if is_weight else "correct them"
+        if 0 <= value < np.inf:
+            return validation.WEIGHT_RULE, "rescale the weights"
+        return "must be finite and not negative", "correct them"
     if rule.role == "label":
-        return "outcomes are 0 or 1, or soft in between"
-    if value >= -_ROUNDING_EXCESS and example.largest <= 1 + _ROUNDING_EXCESS:
+        return "must lie in [0, 1]", "outcomes are 0 or 1, or soft in between"
+    return "must lie in [0, 1]", _hint_for_range(value, example.largest)
+
+
+def _hint_for_range(value: float, largest: float) -> str:
+    if value >= -_ROUNDING_EXCESS and largest <= 1 + _ROUNDING_EXCESS:
         return "rounding errors? clip them to [0, 1]"
     if value < 0:
         return "logits or scores? convert them to probabilities first"
-    if example.largest <= 100:
-        return "percentages? divide by 100"
-    return "only probabilities can be calibrated"
-
-
-def _rows(count: int) -> str:
-    return f"{count} row{'s' if count > 1 else ''}"
+    return (
+        "percentages? divide by 100" if largest <= 100 else "only probabilities can be calibrated"
+    )

@@ -233,10 +233,10 @@ def test_percentages_are_told_by_all_files(way, at, tmp_path):
     assert ": only probabilities can be calibrated;" in refusal(f"{tmp_path}/*.csv")
 
 
-def test_places_are_counted_in_each_file_across_stretches(at, tmp_path, monkeypatch):
+def test_places_are_counted_in_each_file_across_chunks(at, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(files, "_STRETCH", 4)
-    monkeypatch.setattr(files, "_BATCH", 2048)
+    monkeypatch.setattr(files, "_CHUNK_VALUES", 4)
+    monkeypatch.setattr(files, "_BATCH_ROWS", 2048)
     at("1.csv", GOOD)
     at("2.csv", b"p,y\n" + b"0.5,1\n" * 5000 + b"1.5,1\n")
     assert "got 1.5 at index 5000 of 2.csv: " in refusal(f"{tmp_path}/*.csv")
@@ -244,10 +244,10 @@ def test_places_are_counted_in_each_file_across_stretches(at, tmp_path, monkeypa
     assert "at index 5000 of 2.csv, counting those kept by where" in said
 
 
-def test_stretches_add_up(at, monkeypatch):
+def test_chunks_add_up(at, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(files, "_STRETCH", 4)
-    monkeypatch.setattr(files, "_BATCH", 2048)
+    monkeypatch.setattr(files, "_CHUNK_VALUES", 4)
+    monkeypatch.setattr(files, "_BATCH_ROWS", 2048)
     rng = np.random.default_rng(0)
     p, y, w = rng.random(10_000), rng.integers(0, 2, 10_000), rng.integers(0, 2, 10_000)
     w[:4096] = 0
@@ -355,6 +355,12 @@ def test_groups_that_are_numbers_in_one_file_and_text_in_another_are_text(way, t
 def test_numbers_and_text_in_groups_of_json_are_text(way, at):
     lines = b'{"p":0.5,"y":1,"g":1}\n{"p":0.5,"y":1,"g":"a"}\n{"p":0.5,"y":1,"g":null}\n'
     assert list(sketch(at("rows.jsonl", lines), label="y", prob="p", by="g")) == ["1", "a", None]
+
+
+def test_truth_values_and_numbers_in_groups_of_json_are_told_apart(way, at):
+    lines = b"".join(b'{"p":0.5,"y":1,"g":%s}\n' % one for one in (b"true", b"1", b"1.0", b"null"))
+    made = sketch(at("rows.jsonl", lines), label="y", prob="p", by="g")
+    assert {key: one.n for key, one in made.items()} == {"1": 2, "True": 1, None: 1}
 
 
 def test_where_on_the_column_of_groups(way, at):

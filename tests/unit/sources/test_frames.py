@@ -118,7 +118,7 @@ CLASSES = {"a": [0.5, 0.2, 0.1], "b": [0.2, 0.5, 0.3], "c": [0.3, 0.3, 0.6]}
         (pl.Series(["a", "b", "c"], dtype=pl.Categorical), ["a", "b", "c"], ["a", "b", "c"]),
     ],
 )
-def test_one_sketch_a_class(form, labels, prob, keys):
+def test_one_sketch_per_class(form, labels, prob, keys):
     table = form({**CLASSES, "label": labels, "w": [1.0, 2.0, 3.0]})
     made = sketch(table, label="label", prob=prob)
     assert list(made) == keys
@@ -275,7 +275,7 @@ def test_no_rows(form):
     with pytest.raises(CalibrantError, match="at least one row left by where; got none"):
         sketch(table, label="y", prob="p", where=nw.col("p") > 0.9)
     with (
-        pytest.raises(CalibrantError, match="at least one row left by where that can be counted"),
+        pytest.raises(CalibrantError, match="at least one valid row left by where"),
         pytest.warns(UserWarning, match="1 row of 1 left out"),
     ):
         sketch(table, label="y", prob="p", where=nw.col("p").is_null(), on_invalid="drop")
@@ -337,7 +337,7 @@ def test_what_is_no_table_is_refused(source):
         sketch(source, label="y", prob="p")
 
 
-def test_stretches_of_no_weight_count_for_nothing():
+def test_rows_of_no_weight_are_ignored():
     table = pl.DataFrame({"p": [0.5, 0.5], "y": [1, 0], "w": [0.0, 1.0], "g": ["a", "b"]})
     made = sketch(table, label="y", prob="p", weight="w", by="g")
     assert (made["a"].n, made["b"].n) == (0, 1)
