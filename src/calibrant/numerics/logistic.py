@@ -106,9 +106,10 @@ class _Likelihood:
 
     def log(self, coefficients: FloatArray) -> float:
         """Return the log-likelihood less the penalty."""
-        logit = self.offset + self.design @ coefficients
-        loss = self.weight @ np.logaddexp(0, logit) + self.penalty @ coefficients**2 / 2
-        return float(self.true @ logit - loss)
+        with np.errstate(over="ignore", invalid="ignore"):  # a step too far is not finite
+            logit = self.offset + self.design @ coefficients
+            loss = self.weight @ np.logaddexp(0, logit) + self.penalty @ coefficients**2 / 2
+            return float(self.true @ logit - loss)
 
     def probability(self, coefficients: FloatArray) -> FloatArray:
         """Return the fitted probabilities."""
