@@ -1,4 +1,4 @@
-"""What all results share: frozen, printed well, turned into dictionaries and frames."""
+"""What all modules build on: array types, results, and files written as a whole or not at all."""
 
 from __future__ import annotations
 
@@ -7,47 +7,144 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import date
+from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.formatting import TextTable, field_text
 
-if TYPE_CHECKING:
-    import pandas as pd
+AnyArray = npt.NDArray[Any]
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+# Libraries that make the frames of results, in order of preference.
+_FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 
 
 class Result:
-    """What all results share: fields that do not change, arrays included."""
+    """Base of all results: frozen dataclasses whose arrays are read-only.
+
+    What people see is the same everywhere: ``repr`` prints the paragraphs and tables of
+    `_printed`; notebooks show them as HTML, with a table of the values where there is none.
+    """
 
     def __post_init__(self) -> None:
-        """Lock the arrays, so that a result stays what was measured."""
-        for field in fields(self):  # type: ignore[arg-type]
-            value = getattr(self, field.name)
+        """Make the arrays read-only."""
+        for name, value in self._fields().items():
             if isinstance(value, np.ndarray):
-                # A view, so that the array of whoever made the result is not locked with it.
+                # A view, so that the caller's own array stays writeable.
                 locked = value.view()
                 locked.flags.writeable = False
-                object.__setattr__(self, field.name, locked)
+                object.__setattr__(self, name, locked)
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, arrays as lists, dates as text, nan as None."""
-        return {field.name: _plain(getattr(self, field.name)) for field in fields(self)}  # type: ignore[arg-type]
+        return {name: _plain(value) for name, value in self._fields().items()}
+
+    def _fields(self) -> dict[str, Any]:
+        return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
+
+    def _printed(self) -> Iterable[str | TextTable]:
+        """Return the paragraphs and tables that people see."""
+        values = (f"{name}={text}" for name, text in self._field_texts().items())
+        return [f"{type(self).__name__}({', '.join(values)})"]
+
+    def _field_texts(self) -> dict[str, str]:
+        values = self._fields()
+        interval = values.get("low"), values.get("high")
+        return {name: field_text(name, value, interval) for name, value in values.items()}
+
+    def _table(self) -> TextTable:
+        """Return the values as a table, shown where `_printed` has none."""
+        texts = self._field_texts()
+        return TextTable({"field": [*texts], "value": [*texts.values()]})
+
+    def __repr__(self) -> str:
+        return "\n".join(map(str, self._printed()))
+
+    def _repr_html_(self) -> str:
+        import html
+
+        parts = [*self._printed()]
+        if not any(isinstance(part, TextTable) for part in parts):
+            parts.append(self._table())
+        return "".join(
+            part.to_html() if isinstance(part, TextTable) else f"<p>{html.escape(part)}</p>"
+            for part in parts
+            if part
+        )
 
 
-def frame(columns: Mapping[str, Any]) -> pd.DataFrame:
-    """Return columns as a pandas table."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingDependencyError("to_frame needs pandas", hint="pip install pandas") from None
-    return pd.DataFrame(dict(columns))
+class TabularResult(Result):
+    """A result with one row per bin, point, group, pair of models or method."""
+
+    def _columns(self) -> Mapping[str, Any]:
+        """Return the columns of the table; by default the fields that are arrays."""
+        return {name: one for name, one in self._fields().items() if isinstance(one, np.ndarray)}
+
+    def _table(self) -> TextTable:
+        return TextTable.of(self._columns())
+
+    def to_frame(self, backend: str | None = None) -> Any:
+        """Return the table as a dataframe.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, optional
+            The library of the dataframe; by default the first of these that is installed.
+
+        Returns
+        -------
+        pandas.DataFrame, polars.DataFrame or pyarrow.Table
+            The table.
+        """
+        import narwhals.stable.v2 as nw
+
+        library = _frame_library(backend)
+        columns = {name: _column(values, library) for name, values in self._columns().items()}
+        return nw.from_dict(columns, backend=library).to_native()
+
+
+def columns_of(rows: Iterable[Any], names: Iterable[str]) -> dict[str, list[Any]]:
+    """Return the attributes of objects as columns, one row per object."""
+    rows = list(rows)
+    return {name: [getattr(row, name) for row in rows] for name in names}
+
+
+def _frame_library(backend: str | None) -> Any:
+    if backend is not None and backend not in _FRAME_LIBRARIES:
+        known = ", ".join(map(repr, _FRAME_LIBRARIES))
+        raise CalibrantError(
+            "must be one of {known}", argument="backend", value=backend, known=known
+        )
+    wanted = _FRAME_LIBRARIES if backend is None else (backend,)
+    for name in wanted:
+        if find_spec(name):
+            return name
+    raise MissingDependencyError(
+        "to_frame needs {libraries}",
+        hint="pip install {first}",
+        libraries=", ".join(wanted[:-1]) + " or " * (len(wanted) > 1) + wanted[-1],
+        first=wanted[0],
+    )
+
+
+def _column(values: Any, library: str) -> Any:
+    if isinstance(values, np.ndarray):
+        return values
+    values = list(values)
+    if library == "pandas" and None in values:
+        # Or pandas would make 1.0 and nan of 1 and None.
+        return np.array(values, dtype=object)
+    return values
 
 
 def _plain(value: Any) -> Any:
@@ -63,24 +160,8 @@ def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-# Whatever people hold their numbers in, as a numpy array.
-#
-# Only containers are converted here: nothing looks at the values, nothing is cast to float64, and an
-# array that numpy can already see is never copied. Value checks live in :mod:`calibrant.data.validation`.
-
-AnyArray = npt.NDArray[Any]
-
-
-FloatArray = npt.NDArray[np.float64]
-
-
-IntArray = npt.NDArray[np.int64]
-
-# Files that are written whole or not at all.
-
-
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
-    """Put `content` at `path`: whoever looks there finds the old file or all of the new one."""
+    """Write a file as a whole: readers find the old content or all of the new."""
     with draft_of(path) as draft:
         draft.write_bytes(content)
 

@@ -1,37 +1,31 @@
-"""How numbers and names are written for people: in tables, pictures, pages and on the terminal.
+"""How numbers, names and tables are written: in results, pictures, pages and on the terminal.
 
-Numbers have the digits that mean something: an interval two digits of its width, a P-value two
-significant digits, and a P-value that is only a bound its sign.
+Numbers have the digits that mean something: those of an interval two digits of its width, P-values
+two significant digits, and a P-value that is only a bound its sign.
 """
 
 from __future__ import annotations
 
+import html
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = [
-    "UNKNOWN",
-    "Number",
-    "count",
-    "counted",
-    "decimals",
-    "fixed",
-    "p_statement",
-    "p_value",
-    "percent",
-    "plain_p_value",
-    "proportion",
-    "short_count",
-    "shortened",
-    "significant",
-    "typeset",
-]
+import numpy as np
 
 # P-values below this are all one to a reader; the smallest doubles represent "smaller still".
 _MINIMUM_P_VALUE = 1e-300
 _MINUS = "\N{MINUS SIGN}"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
 _UNITS = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"))
+# Of tables with more rows, so many are shown at either end.
+_MAX_ROWS, _END_ROWS = 60, 10
+# Numbers in this range have a fixed number of decimals in tables, others significant digits.
+_FIXED_RANGE = (1e-3, 1e4)
+_MISSING = "-"
+# Fields of results on the scale of their interval.
+_INTERVAL_FIELDS = ("value", "difference", "bias_corrected", "low", "high")
 
 
 class Number(str):
@@ -61,6 +55,11 @@ def decimals(low: float, high: float, minimum: int = 2) -> int:
     if not (math.isfinite(width) and width > 0):
         return max(4, minimum)
     return min(max(1 - math.floor(math.log10(width)), minimum), 10)
+
+
+def interval_digits(low: Iterable[float], high: Iterable[float]) -> int:
+    """Return the number of decimals for a column of intervals, that of the narrowest."""
+    return max((decimals(*ends, 3) for ends in zip(low, high, strict=True)), default=4)
 
 
 def fixed(value: float, digits: int) -> Number:
@@ -178,6 +177,101 @@ def shortened(
         if width(text) <= most:
             return text
     return ellipsis[:most]
+
+
+@dataclass(frozen=True)
+class TextTable:
+    """Columns of text under their names; columns of numbers are aligned on the right.
+
+    Examples
+    --------
+    >>> print(TextTable.of({"model": ["a", "b"], "gap": [0.25, -0.125]}))
+    model     gap
+    a      0.2500
+    b     -0.1250
+    """
+
+    columns: Mapping[str, Sequence[str]]
+
+    @classmethod
+    def of(cls, columns: Mapping[str, Iterable[Any]], digits: int = 4) -> TextTable:
+        """Return the table of values, numbers with so many decimals; empty columns are left out."""
+        texts = {name: cells(values, digits) for name, values in columns.items()}
+        return cls({name: text for name, text in texts.items() if name or any(text)})
+
+    def __str__(self) -> str:
+        columns = [_aligned(name, _ends(column)) for name, column in self.columns.items()]
+        return "\n".join(" ".join(row).rstrip() for row in zip(*columns, strict=True))
+
+    def to_html(self) -> str:
+        """Return the table as HTML."""
+        head = "".join(f"<th>{html.escape(name)}</th>" for name in self.columns)
+        rows = zip(*map(_ends, self.columns.values()), strict=True)
+        body = "".join(
+            f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows
+        )
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def cells(values: Iterable[Any], digits: int = 4) -> list[str]:
+    """Return a column of values as text."""
+    given = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    sizes = [abs(one) for one in given if isinstance(one, float) and math.isfinite(one)]
+    is_fixed = not any(sizes) or _FIXED_RANGE[0] <= max(sizes) < _FIXED_RANGE[1]
+
+    def cell(value: Any) -> str:
+        if value is None or value != value:
+            return _MISSING
+        if not isinstance(value, float):
+            return " ".join(str(value).split())
+        # Adding 0 takes the sign off a zero.
+        return f"{round(value, digits) + 0.0:.{digits}f}" if is_fixed else f"{value:.4g}"
+
+    return [cell(one) for one in given]
+
+
+def p_cells(values: Iterable[float]) -> list[str]:
+    """Return a column of P-values as text."""
+    return [_MISSING if math.isnan(one) else _p_text(one) for one in values]
+
+
+def interval_cells(low: Iterable[float], high: Iterable[float], digits: int = 4) -> list[str]:
+    """Return a column of intervals as text."""
+    low = list(low)
+    ends = cells([*low, *high], digits)
+    return [f"{one} to {other}" for one, other in zip(ends, ends[len(low) :], strict=False)]
+
+
+def field_text(name: str, value: Any, interval: tuple[Any, Any] = (None, None)) -> str:
+    """Return a field of a result as text, given the interval that the result has, if any."""
+    if isinstance(value, np.ndarray):
+        text = np.array2string(value, precision=4, threshold=8, separator=", ", max_line_width=9999)
+        return text if len(value) <= 8 else f"{text} of {len(value)}"
+    if not isinstance(value, float):
+        return repr(value)
+    if name.startswith("p_") and not math.isnan(value):
+        return _p_text(value)
+    if isinstance(interval[0], float) and name in _INTERVAL_FIELDS:
+        return f"{value:.{decimals(*interval, 3)}f}"
+    return f"{value:.4g}"
+
+
+def _p_text(value: float) -> str:
+    sign, number = plain_p_value(value)
+    return number if sign == "=" else f"{sign} {number}"
+
+
+def _ends(column: Sequence[str]) -> list[str]:
+    """Return the rows of a column that are shown."""
+    if len(column) <= _MAX_ROWS:
+        return list(column)
+    return [*column[:_END_ROWS], "...", *column[-_END_ROWS:]]
+
+
+def _aligned(name: str, column: Sequence[str]) -> list[str]:
+    is_number = all(cell[:1] in "+-.<0123456789" for cell in column)
+    width = max(map(len, (name, *column)))
+    return [cell.rjust(width) if is_number else cell.ljust(width) for cell in (name, *column)]
 
 
 def _printed(value: float, text: str) -> Number:

@@ -272,7 +272,7 @@ def test_long_names_keep_to_a_line():
     lines = str(bias_along([0, 0, 1, 1] * 2, [0.5] * 8, names * 4)).splitlines()
     assert len(lines) == 4
     assert max(map(len, lines)) < 100
-    assert "+0.0000" in lines[1]
+    assert " 0.000 " in lines[1]
 
 
 def test_many_names_in_an_order_of_their_own():

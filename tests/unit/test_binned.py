@@ -16,7 +16,7 @@ def test_table_by_hand():
     np.testing.assert_allclose(table.mean_pred, [0.1, 0.3, np.nan, 0.95])
     np.testing.assert_allclose(table.mean_true, [0, 1, np.nan, 0.5])
     np.testing.assert_allclose(table.gap, [-0.1, 0.7, np.nan, -0.45])
-    assert "0.5 - 0.75         0         0     empty" in repr(table)
+    assert "0.5 - 0.75 0 0.0000         -         -       -" in repr(table)
 
 
 def test_table_adds_up_to_the_error():

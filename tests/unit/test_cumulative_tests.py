@@ -37,7 +37,7 @@ def test_asymptotic_result(statistic, measure, law):
 def test_reprs_and_dictionaries():
     result = cumulative_test(Y, P)
     assert repr(result) == (
-        "TestResult(calibration, range: 0.2188 = 0.9439 sigma, p = 0.962, n = 4, asymptotic)"
+        "TestResult(calibration, range: 0.2188 = 0.944 sigma, p = 0.96, n = 4, asymptotic)"
     )
     assert result.to_dict()["p_value"] == result.p_value
     assert result == cumulative_test(Y, P)

@@ -24,7 +24,7 @@ def test_spiegelhalter_by_hand():
     assert result.p_value == pytest.approx(2 * norm.sf(z), rel=ROUNDING)
     assert result.n == 2
     assert repr(result) == (
-        "TestResult(Brier score above expected: 0.375 = 2.449 sigma, p = 0.0143, n = 2, asymptotic)"
+        "TestResult(Brier score above expected: 0.375 = 2.45 sigma, p = 0.014, n = 2, asymptotic)"
     )
 
 
@@ -223,5 +223,5 @@ def test_spiegelhalter_refuses_soft_labels():
 def test_repr():
     y, p = load_flares("NOAA")
     assert repr(calibration_slope_test(y, p)) == (
-        "SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.149, n = 731)"
+        "SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.15, n = 731)"
     )

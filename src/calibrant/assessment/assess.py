@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, frame, write_atomically
+from calibrant._base import Result, TabularResult, columns_of, write_atomically
 from calibrant._version import __version__
 from calibrant.assessment.verdict import Findings, Interval, Summary, Verdict, main_stretch
 from calibrant.curves.bands import Band
@@ -38,7 +38,7 @@ from calibrant.data.sketch_cells import DEFAULT_CELLS, MOST_CELLS
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.formatting import counted
+from calibrant.formatting import TextTable, counted, interval_cells, interval_digits, percent
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
@@ -59,7 +59,6 @@ from calibrant.measures.scores import BrierScore
 from calibrant.measures.smooth import SmoothError, curve_bandwidth
 
 if TYPE_CHECKING:
-    import pandas as pd
     from matplotlib.axes import Axes
 
 __all__ = ["Assessment", "ClassRow", "assess"]
@@ -78,7 +77,7 @@ _MAX_SIMULATED_SCORES, _MAX_RESAMPLES = 2000, 10_000
 _FEW_ROWS, _FEW_EVENTS, _FEW_SCORES = 100, 15, 20
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ClassRow(Result):
     """One class against the rest.
 
@@ -99,7 +98,7 @@ class ClassRow(Result):
     ece: float
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Settings(Result):
     """The options and the version that reproduce an assessment."""
 
@@ -112,7 +111,7 @@ class Settings(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Assessment(Result):
+class Assessment(TabularResult):
     """Everything about the calibration of one set of predictions.
 
     Attributes
@@ -216,10 +215,9 @@ class Assessment(Result):
             return "accuracy", "mean confidence"
         return "prevalence", "mean prediction"
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row per measure."""
+    def _columns(self) -> dict[str, Any]:
         names = ("measure", "value", "bias_corrected", "low", "high", "level", "n", "error_bound")
-        return frame({name: [getattr(one, name) for one in self.estimates] for name in names})
+        return columns_of(self.estimates, names)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw verdict, reliability diagram, cumulative plot and errors; return the Axes.
@@ -272,23 +270,21 @@ class Assessment(Result):
 
         return fragment(self)
 
-    def __repr__(self) -> str:
-        width = max(len(one.measure) for one in self.estimates)
-        lines = [str(self.verdict), ""]
-        lines.append(f"{'':{width}} {'value':>8} {'low':>8} {'high':>8} {'corrected':>9}")
-        lines += [
-            f"{one.measure:{width}} {one.value:8.4f} {one.low:8.4f} {one.high:8.4f} "
-            f"{one.bias_corrected:9.4f}"
-            for one in self.estimates
-        ]
-        lines += [
-            f"{name:{width}} {one.value:8.4f} {one.low:8.4f} {one.high:8.4f}"
-            for name, one in (("bias", self.bias), ("slope", self.slope))
-            if not math.isnan(one.value)
-        ]
-        lines += ["", f"n = {self.n}, {self._means()}, Brier score {self.brier_score:.4g}"]
-        lines += [f"- {note}" for note in self.notes]
-        return "\n".join(lines)
+    def _printed(self) -> list[str | TextTable]:
+        others = {"bias": self.bias, "slope": self.slope}
+        others = {name: one for name, one in others.items() if not math.isnan(one.value)}
+        found = columns_of((*self.estimates, *others.values()), ("value", "low", "high"))
+        digits = interval_digits(found["low"], found["high"])
+        level = percent(self.settings.level)
+        table = {
+            "measure": [*(one.measure for one in self.estimates), *others],
+            "value": found["value"],
+            f"{level} interval": interval_cells(found["low"], found["high"], digits),
+            "corrected": [*(one.bias_corrected for one in self.estimates), *[None] * len(others)],
+        }
+        means = f"n = {self.n}, {self._means()}, Brier score {self.brier_score:.4g}"
+        notes = [f"- {note}" for note in self.notes]
+        return [str(self.verdict), "", TextTable.of(table, digits), "", means, *notes]
 
     def _means(self) -> str:
         observed, predicted = self.mean_names

@@ -6,12 +6,12 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
+from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, frame
+from calibrant._base import Result, TabularResult, columns_of
 from calibrant.assessment.assess import Certain, effective_rows
 from calibrant.data import validation
 from calibrant.data.classes import RowOptions, one_problem
@@ -21,6 +21,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError, SketchError, shown
+from calibrant.formatting import TextTable, interval_cells, interval_digits, p_cells, percent
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
@@ -29,9 +30,6 @@ from calibrant.measures.binned import BinnedError, read_binned_error
 from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumulative_differences
 from calibrant.measures.smooth import SmoothError
 from calibrant.numerics.probability import benjamini_hochberg, holm
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["GroupRow", "GroupTable", "by_group"]
 
@@ -45,7 +43,7 @@ _FEW_ROWS, _FEW_EVENTS = 100, 15
 _MAX_RESAMPLES, _MIN_RESAMPLES, _MAX_INCREMENTS = 9999, 999, 30_000_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class GroupRow(Result):
     """The calibration of one group.
 
@@ -120,7 +118,7 @@ class GroupRow(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class GroupTable(Result):
+class GroupTable(TabularResult):
     """The calibration of each group, one row per group.
 
     Attributes
@@ -159,39 +157,40 @@ class GroupTable(Result):
         """The labels of the groups whose adjusted P-value is at most 1 - level."""
         return tuple(row.group for row in self.rows if row.p_adjusted <= 1 - self.level)
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row per group."""
-        rows = [row.to_dict() for row in self.rows]
-        columns: dict[str, Any] = {name: [row[name] for row in rows] for name in rows[0]}
-        if None in columns["group"]:
-            # pandas would make 1.0 and nan of 1 and None.
-            columns["group"] = np.array(columns["group"], dtype=object)
-        return frame(columns)
+    def _columns(self) -> dict[str, Any]:
+        names = ("group", "n", "prevalence", "mean_prediction")
+        others = ("ece", "deviation", "ecce_r", "p_value", "p_adjusted", "small", "note")
+        errors = columns_of((row.smooth_ece for row in self.rows), ("value", "low", "high"))
+        errors = {"smooth_ece": errors.pop("value"), **errors}
+        return columns_of(self.rows, names) | errors | columns_of(self.rows, others)
 
-    def __repr__(self) -> str:
-        names = [str(row.group) for row in self.rows]
-        width = max(len("group"), *map(len, names))
-        heading = f"{'n':>9} {'prevalence':>10} {'mean_pred':>9} {'smooth_ece':>10}"
-        level = f"{100 * self.level:g}% interval"
-        heading += f" {level:>15} {'ece':>7} {'deviation':>9} {'p':>8} {'p_adj':>8}"
-        lines = [f"{'group':{width}} {heading}"]
-        lines += [
-            f"{name:{width}} {self._cells(row)}" for name, row in zip(names, self.rows, strict=True)
+    def _printed(self) -> list[str | TextTable]:
+        found = self._columns()
+        digits = interval_digits(found["low"], found["high"])
+        table = {
+            "group": found["group"],
+            "n": found["n"],
+            "prevalence": found["prevalence"],
+            "mean_pred": found["mean_prediction"],
+            "smooth_ece": found["smooth_ece"],
+            f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
+            "ece": found["ece"],
+            "deviation": found["deviation"],
+            "p": p_cells(found["p_value"]),
+            "p_adj": p_cells(found["p_adjusted"]),
+            "": [_remarks(row, self.level) for row in self.rows],
+        }
+        note = f"* p_adj <= {1 - self.level:.2g} ({self.adjust})"
+        return [
+            TextTable.of(table, digits),
+            f"{note}; small: too few rows or events to say much",
         ]
-        found = f"* p_adj <= {1 - self.level:.2g} ({self.adjust})"
-        return "\n".join([*lines, f"{found}; small: too few rows or events to say much"])
 
-    def _cells(self, row: GroupRow) -> str:
-        """Return the numbers and the remarks of a printed row."""
-        error, p_values = row.smooth_ece, f"{'-':>8} {'-':>8}"
-        if row.test is not None:
-            p_values = f"{row.p_value:8.2g} {row.p_adjusted:8.2g}"
-        remarks = "; ".join(["small"] * row.small + [row.note] * bool(row.note))
-        return (
-            f"{row.n:9} {row.prevalence:10.4f} {row.mean_prediction:9.4f} {error.value:10.4f} "
-            f"{error.low:7.4f} {error.high:7.4f} {row.ece:7.4f} {row.deviation:+9.4f} {p_values}"
-            f"{' *' * (row.p_adjusted <= 1 - self.level)}{f' {remarks}' * bool(remarks)}"
-        )
+
+def _remarks(row: GroupRow, level: float) -> str:
+    found = "*" * (row.p_adjusted <= 1 - level)
+    remarks = "; ".join(["small"] * row.small + [row.note] * bool(row.note))
+    return f"{found} {remarks}".strip()
 
 
 class GroupOptions(RowOptions, total=False):

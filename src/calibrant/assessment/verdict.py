@@ -15,7 +15,7 @@ import numpy as np
 
 from calibrant._base import FloatArray, Result
 from calibrant.data.problem import Pooled, Problem
-from calibrant.formatting import plain_p_value
+from calibrant.formatting import percent, plain_p_value
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.inference.estimate import Estimate
 from calibrant.measures.cumulative import CumulativeDifferences
@@ -46,13 +46,13 @@ class Interval(Result):
         """Return whether a number lies outside; an unknown interval excludes nothing."""
         return other < self.low or other > self.high
 
-    def __repr__(self) -> str:
-        return (
-            f"{self.value:.4g} ({100 * self.level:g}% interval {self.low:.4g} to {self.high:.4g})"
-        )
+    def _printed(self) -> list[str]:
+        text = self._field_texts()
+        interval = f"{percent(self.level)} interval {text['low']} to {text['high']}"
+        return [f"{text['value']} ({interval})"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Stretch(Result):
     """An interval of scores and the mean deviation over it.
 
@@ -195,8 +195,8 @@ class Verdict(Result):
     def __str__(self) -> str:
         return self.text
 
-    def __repr__(self) -> str:
-        return f"Verdict({self.text!r})"
+    def _printed(self) -> list[str]:
+        return [f"Verdict({self.text!r})"]
 
 
 @dataclass(frozen=True)

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from calibrant._base import AnyArray, FloatArray, IntArray, Result, frame
+from calibrant._base import AnyArray, FloatArray, IntArray, TabularResult
 from calibrant.curves.features import Feature, factors, read_feature
 from calibrant.data import validation
 from calibrant.data.binning import nearest_cuts
@@ -28,7 +28,7 @@ from calibrant.data.problem import Index
 from calibrant.data.rows import Sample
 from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.formatting import percent, shortened
+from calibrant.formatting import TextTable, interval_cells, interval_digits, percent, shortened
 from calibrant.inference.intervals import read_codes
 from calibrant.numerics.probability import (
     pointwise_tail,
@@ -37,9 +37,6 @@ from calibrant.numerics.probability import (
     sidak_tail,
     student_tail,
 )
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["bias_along"]
 
@@ -56,7 +53,7 @@ _UNITS: tuple[Unit, ...] = ("D", "m", "s", "us")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BiasTable(Result):
+class BiasTable(TabularResult):
     """Predictions and outcomes along a feature, one row per value, bin or name.
 
     Attributes
@@ -119,30 +116,26 @@ class BiasTable(Result):
         """Where the interval excludes 0."""
         return np.asarray((self.low > 0) | (self.high < 0))
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row per value, bin or name."""
+    def _columns(self) -> dict[str, Any]:
         measured = ("n", "weight", "mean_pred", "mean_true", "gap", "low", "high")
         values = () if self.kind == "names" else ("minimum", "maximum", "mean")
-        names = ("label", *values, *measured)
-        return frame({name: getattr(self, name) for name in names})
+        return {name: getattr(self, name) for name in ("label", *values, *measured)}
 
-    def __repr__(self) -> str:
-        weighted = bool(np.any(self.weight != self.n))
-        first, *names = map(shortened, (self.feature or "feature", *self.label))
-        width = max(map(len, (first, *names)))
-        heading = f"{first:{width}} {'n':>9} " + (f"{'weight':>9} " if weighted else "")
-        interval = f"{percent(self.level)} interval"
-        lines = [heading + f"{'mean_pred':>9} {'mean_true':>9} {'gap':>8} {interval:>16}"]
-        for k, name in enumerate(names):
-            line = f"{name:{width}} {self.n[k]:>9} "
-            line += f"{self.weight[k]:>9.6g} " if weighted else ""
-            gap = round(float(self.gap[k]), 4) + 0.0  # not -0.0
-            line += f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {gap:+8.4f} "
-            line += f"{self.low[k]:+8.4f}{self.high[k]:+8.4f}"
-            lines.append(line + (" *" if self.is_biased[k] else ""))
+    def _printed(self) -> list[str | TextTable]:
+        names = ("n", "weight", "mean_pred", "mean_true", "gap")
+        columns = {name: getattr(self, name) for name in names}
+        if np.array_equal(self.weight, self.n):
+            del columns["weight"]
+        digits = interval_digits(self.low, self.high)
+        table = {
+            shortened(self.feature or "feature"): map(shortened, self.label),
+            **columns,
+            f"{percent(self.level)} interval": interval_cells(self.low, self.high, digits),
+            "": ["*" * is_biased for is_biased in self.is_biased.tolist()],
+        }
         scope = "all at once" if self.simultaneous else "each by itself"
         found = "* 0 lies outside; " if self.is_biased.any() else ""
-        return "\n".join([*lines, f"{found}intervals hold {scope}"])
+        return [TextTable.of(table, digits), f"{found}intervals hold {scope}"]
 
 
 def bias_along(
@@ -240,10 +233,10 @@ def bias_along(
     --------
     >>> y_true, y_prob = [0, 0, 1, 1, 1, 1], [0.2, 0.4, 0.3, 0.6, 0.9, 0.9]
     >>> bias_along(y_true, y_prob, ["sea", "sea", "sea", "land", "land", None])
-    feature         n mean_pred mean_true      gap     95% interval
-    land            2    0.7500    1.0000  +0.2500  -0.6017 +0.2500
-    sea             3    0.3000    0.3333  +0.0333  -0.2919 +0.6076
-    missing         1    0.9000    1.0000  +0.1000  -0.8750 +0.1000
+    feature n mean_pred mean_true   gap    95% interval
+    land    2     0.750     1.000 0.250 -0.602 to 0.250
+    sea     3     0.300     0.333 0.033 -0.292 to 0.608
+    missing 1     0.900     1.000 0.100 -0.875 to 0.100
     intervals hold each by itself
     """
     n_bins, n_values = validation.as_bins(n_bins), validation.as_count(n_values, "n_values")

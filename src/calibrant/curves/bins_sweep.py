@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from calibrant._base import FloatArray, IntArray, Result
+from calibrant._base import FloatArray, IntArray, TabularResult
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
@@ -25,7 +25,7 @@ _SMOOTH_POINTS = 34
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinsSweep(Result):
+class BinsSweep(TabularResult):
     """Calibration errors at many numbers of bins.
 
     Attributes
@@ -80,9 +80,9 @@ class BinsSweep(Result):
             name=name,
         )
 
-    def __repr__(self) -> str:
+    def _printed(self) -> list[str]:
         span = f"{self.n_bins[0]} to {self.n_bins[-1]} bins"
-        return f"BinsSweep({span}, ECE {self.uniform.min():.4g} to {self.uniform.max():.4g})"
+        return [f"BinsSweep({span}, ECE {self.uniform.min():.4g} to {self.uniform.max():.4g})"]
 
 
 def _errors(problem: Problem, measure: str, option: str, values: Any, **others: Any) -> FloatArray:

@@ -6,11 +6,11 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from calibrant._base import FloatArray, Result
+from calibrant._base import FloatArray, TabularResult
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Curve(Result):
+class Curve(TabularResult):
     """The outcome to expect at each score.
 
     Attributes
@@ -67,8 +67,8 @@ class Curve(Result):
         names = ("x", "y", "low", "high")
         return replace(self, density=weight, **{name: getattr(self, name)[kept] for name in names})
 
-    def __repr__(self) -> str:
+    def _printed(self) -> list[str]:
         scale = "" if np.isnan(self.bandwidth) else f", bandwidth={self.bandwidth:.4g}"
         band = "" if self.band is None else f", {self.level:.4g} {self.band} band"
         size = f"{len(self.x)} points{scale}, area={self.area:.4g}"
-        return f"Curve(method={self.method!r}, {size}{band})"
+        return [f"Curve(method={self.method!r}, {size}{band})"]

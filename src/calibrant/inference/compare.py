@@ -9,21 +9,29 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import combinations
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, frame
+from calibrant._base import Result, TabularResult, columns_of
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, as_array, read_generator
 from calibrant.errors import CalibrantError, shown
+from calibrant.formatting import (
+    TextTable,
+    counted,
+    interval_cells,
+    interval_digits,
+    p_cells,
+    percent,
+)
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Clusters, Question, View, check_has_interval, read_codes
 from calibrant.inference.paired import (
@@ -37,16 +45,13 @@ from calibrant.inference.paired import (
 from calibrant.measures.registry import Measure, comparable, find_measure
 from calibrant.numerics.probability import holm
 
-if TYPE_CHECKING:
-    import pandas as pd
-
 __all__ = ["ComparedModel", "Comparison", "PairedDifference", "compare"]
 
 T = TypeVar("T")
 Compared = tuple[list[Estimate], list[Difference]]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ComparedModel(Result):
     """One model among those compared.
 
@@ -65,7 +70,7 @@ class ComparedModel(Result):
     estimate: Estimate
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class PairedDifference(Result):
     """The measure of one model minus that of another, on the same rows.
 
@@ -112,7 +117,7 @@ class PairedDifference(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Comparison(Result):
+class Comparison(TabularResult):
     """Models compared on the same rows: a ranking, and the differences of all pairs.
 
     Attributes
@@ -154,41 +159,46 @@ class Comparison(Result):
                 return one.reversed()
         raise CalibrantError(f"a model is not compared with itself; got {a!r} twice")
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row per pair."""
-        rows = [one.to_dict() for one in self.pairs]
-        return frame({name: [row[name] for row in rows] for name in rows[0]})
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self.pairs, (field.name for field in fields(PairedDifference)))
 
-    def __repr__(self) -> str:
-        heading = f"{self.measure} of {len(self.models)} models, n = {self.n}; less is better"
-        note = (
-            f"rank = 1 + number of models better at p_adjusted <= {1 - self.level:.2g} "
-            f"(Holm, {len(self.pairs)} pair{'s' * (len(self.pairs) > 1)})"
+    def _printed(self) -> list[str | TextTable]:
+        threshold = f"{1 - self.level:.2g} (Holm, {counted(len(self.pairs), 'pair')})"
+        return [
+            f"{self.measure} of {len(self.models)} models, n = {self.n}; less is better",
+            "",
+            self._model_table(),
+            "",
+            self._pair_table(),
+            "",
+            f"rank = 1 + number of models better at p_adjusted <= {threshold}",
+        ]
+
+    def _model_table(self) -> TextTable:
+        found = columns_of(
+            (model.estimate for model in self.models), ("value", "bias_corrected", "low", "high")
         )
-        return "\n".join([heading, "", *self._model_lines(), "", *self._pair_lines(), "", note])
+        digits = interval_digits(found["low"], found["high"])
+        columns: dict[str, Any] = {
+            "rank": [model.rank for model in self.models],
+            "model": [model.name for model in self.models],
+            "value": found["value"],
+            "corrected": found["bias_corrected"],
+            f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
+        }
+        return TextTable.of(columns, digits)
 
-    def _model_lines(self) -> Iterator[str]:
-        width = max(len("model"), *(len(str(model.name)) for model in self.models))
-        level = f"{100 * self.level:g}%"
-        yield f"rank  {'model':{width}} {'value':>9} {'corrected':>9}  {level:>5} interval"
-        for model in self.models:
-            one = model.estimate
-            yield (
-                f"{model.rank:4}  {model.name!s:{width}} {one.value:9.4f} "
-                f"{one.bias_corrected:9.4f}  {one.low:7.4f} {one.high:7.4f}"
-            )
-
-    def _pair_lines(self) -> Iterator[str]:
-        names = [f"{one.a} - {one.b}" for one in self.pairs]
-        width = max(len("difference"), *map(len, names))
-        level = f"{100 * self.level:g}%"
-        heading = f"{'value':>9}  {level:>6} interval {'p':>8} {'p_adjusted':>10}"
-        yield f"{'difference':{width}} {heading}"
-        for name, one in zip(names, self.pairs, strict=True):
-            yield (
-                f"{name:{width}} {one.difference:+9.4f} {one.low:+8.4f} {one.high:+8.4f} "
-                f"{one.p_value:8.2g} {one.p_adjusted:10.2g}"
-            )
+    def _pair_table(self) -> TextTable:
+        found = self._columns()
+        digits = interval_digits(found["low"], found["high"])
+        columns: dict[str, Any] = {
+            "difference": [f"{one.a} - {one.b}" for one in self.pairs],
+            "value": found["difference"],
+            f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
+            "p": p_cells(found["p_value"]),
+            "p_adjusted": p_cells(found["p_adjusted"]),
+        }
+        return TextTable.of(columns, digits)
 
 
 def compare(

@@ -23,6 +23,7 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
+from calibrant.formatting import plain_p_value
 from calibrant.inference.null_simulation import (
     TIE,
     Null,
@@ -87,11 +88,11 @@ class TestResult(Result):
         """Whether no simulated statistic is as large: the P-value is then an upper bound."""
         return self.n_resamples > 0 and self.p_value * (1 + self.n_resamples) < 1.5
 
-    def __repr__(self) -> str:
-        return (
-            f"TestResult({self.test}: {self.statistic:.4g} = {self.normalized:.4g} sigma, "
-            f"p {'<=' if self.is_least else '='} {self.p_value:.3g}, n = {self.n}, {self.method})"
-        )
+    def _printed(self) -> list[str]:
+        sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
+        statistic = f"{self.statistic:.4g} = {self.normalized:.3g} sigma"
+        head = f"{self.test}: {statistic}, p {sign} {number}"
+        return [f"TestResult({head}, n = {self.n}, {self.method})"]
 
 
 class CumulativeTestOptions(RowOptions, total=False):
@@ -198,7 +199,7 @@ def cumulative_test(
     --------
     >>> from calibrant.datasets import load_flares
     >>> cumulative_test(*load_flares())
-    TestResult(calibration, range: 0.06351 = 4.626 sigma, p = 1.49e-05, n = 731, asymptotic)
+    TestResult(calibration, range: 0.06351 = 4.63 sigma, p = 1.5e-05, n = 731, asymptotic)
     >>> cumulative_test([0, 1, 1, 1], [0.5, 0.5, 0.5, 1.0], method="monte_carlo").p_value
     1.0
     """

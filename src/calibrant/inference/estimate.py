@@ -14,6 +14,7 @@ from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
+from calibrant.formatting import percent
 from calibrant.inference.intervals import Clusters, Question, check_has_interval
 from calibrant.measures.registry import Measure, find_measure, with_interval
 
@@ -55,11 +56,11 @@ class Estimate(Result):
     measure: str
     method: str
 
-    def __repr__(self) -> str:
-        return (
-            f"Estimate({self.measure} = {self.value:.4g}, {100 * self.level:g}% interval "
-            f"{self.low:.4g} to {self.high:.4g}, n = {self.n}, {self.method})"
-        )
+    def _printed(self) -> list[str]:
+        text = self._field_texts()
+        interval = f"{percent(self.level)} interval {text['low']} to {text['high']}"
+        head = f"{self.measure} = {text['value']}"
+        return [f"Estimate({head}, {interval}, n = {self.n}, {self.method})"]
 
 
 @overload

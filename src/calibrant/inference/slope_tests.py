@@ -21,6 +21,7 @@ from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.problem import Pooled, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
+from calibrant.formatting import plain_p_value
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.numerics.logistic import fit_logistic, standardize
 
@@ -58,12 +59,11 @@ class SlopeTestResult(Result):
     p_value: float
     n: int
 
-    def __repr__(self) -> str:
-        return (
-            f"SlopeTestResult(slope {self.slope:.4g} +- {self.slope_error:.2g}, "
-            f"intercept {self.intercept:.4g} +- {self.intercept_error:.2g}, "
-            f"p = {self.p_value:.3g}, n = {self.n})"
-        )
+    def _printed(self) -> list[str]:
+        sign, number = plain_p_value(self.p_value)
+        slope = f"slope {self.slope:.4g} +- {self.slope_error:.2g}"
+        intercept = f"intercept {self.intercept:.4g} +- {self.intercept_error:.2g}"
+        return [f"SlopeTestResult({slope}, {intercept}, p {sign} {number}, n = {self.n})"]
 
 
 @overload
@@ -133,7 +133,7 @@ def spiegelhalter_test(
     Examples
     --------
     >>> spiegelhalter_test([0, 1, 1, 0, 1], [0.9, 0.8, 0.9, 0.1, 0.7])
-    TestResult(Brier score above expected: 0.064 = 0.6228 sigma, p = 0.533, n = 5, asymptotic)
+    TestResult(Brier score above expected: 0.064 = 0.623 sigma, p = 0.53, n = 5, asymptotic)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     pooled = problem.pooled
@@ -230,7 +230,7 @@ def calibration_slope_test(
     >>> from calibrant.datasets import load_flares
     >>> y_true, y_prob = load_flares("NOAA")
     >>> calibration_slope_test(y_true, y_prob)
-    SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.149, n = 731)
+    SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.15, n = 731)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     pooled = problem.rows.pooled

@@ -4,27 +4,24 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Unpack, overload
+from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray, IntArray, Result, frame
+from calibrant._base import FloatArray, IntArray, TabularResult
 from calibrant.data.binning import Bins, Side
 from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
+from calibrant.formatting import TextTable
 from calibrant.measures.binned import BinCount, Strategy, read_binning
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["bin_table"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class BinTable(Result):
+class BinTable(TabularResult):
     """Predictions and outcomes bin by bin.
 
     Attributes
@@ -48,24 +45,17 @@ class BinTable(Result):
     mean_true: FloatArray
     gap: FloatArray
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row per bin."""
+    def _columns(self) -> dict[str, Any]:
         names = ("n", "weight", "mean_pred", "mean_true", "gap")
         columns = {"low": self.edges[:-1], "high": self.edges[1:]}
-        return frame(columns | {name: getattr(self, name) for name in names})
+        return columns | {name: getattr(self, name) for name in names}
 
-    def __repr__(self) -> str:
-        weighted = bool(np.any(self.weight != self.n))
-        spans = [f"{low:.4g} - {high:.4g}" for low, high in pairwise(self.edges)]
-        width = max(15, *map(len, spans))
-        heading = f"{'bin':>{width}} {'n':>9} " + (f"{'weight':>9} " if weighted else "")
-        lines = [heading + f"{'mean_pred':>9} {'mean_true':>9} {'gap':>8}"]
-        for k, span in enumerate(spans):
-            line = f"{span:>{width}} {self.n[k]:>9} "
-            line += f"{self.weight[k]:>9.6g} " if weighted else ""
-            means = f"{self.mean_pred[k]:9.4f} {self.mean_true[k]:9.4f} {self.gap[k]:+8.4f}"
-            lines.append(line + (means if self.n[k] else "    empty"))
-        return "\n".join(lines)
+    def _printed(self) -> list[TextTable]:
+        columns = self._columns()
+        if np.array_equal(self.weight, self.n):
+            del columns["weight"]
+        ends = zip(columns.pop("low"), columns.pop("high"), strict=True)
+        return [TextTable.of({"bin": [f"{low:.4g} - {high:.4g}" for low, high in ends], **columns})]
 
 
 class BinTableOptions(RowOptions, total=False):

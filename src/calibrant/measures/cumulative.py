@@ -24,7 +24,7 @@ import numpy as np
 import numpy.typing as npt
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray, Result
+from calibrant._base import FloatArray, TabularResult
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import RowOptions, one_problem, reduce_classes
@@ -108,7 +108,7 @@ class CumulativeDifferences:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CumulativeCurve(Result):
+class CumulativeCurve(TabularResult):
     """Cumulative deviation of outcomes over increasing scores; flat under perfect calibration.
 
     The slope between two points is the mean deviation over the scores between them.
@@ -148,12 +148,10 @@ class CumulativeCurve(Result):
             self.fraction[kept], self.score[kept], self.deviation[kept], self.sigma
         )
 
-    def __repr__(self) -> str:
-        return (
-            f"CumulativeCurve({len(self.score) - 1} scores, deviation from "
-            f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}, "
-            f"sigma = {self.sigma:.4g})"
-        )
+    def _printed(self) -> list[str]:
+        ends = f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}"
+        size = f"{len(self.score) - 1} scores"
+        return [f"CumulativeCurve({size}, deviation from {ends}, sigma = {self.sigma:.4g})"]
 
 
 def cumulative_differences(

@@ -35,7 +35,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray, Result
+from calibrant._base import FloatArray, Result, TabularResult
 from calibrant.data.classes import one_problem, reduce_classes
 from calibrant.data.problem import Pooled, Problem
 from calibrant.measures.registry import Measure, MeasureInfo
@@ -60,12 +60,12 @@ class DistanceBounds(Result):
     low: float
     high: float
 
-    def __repr__(self) -> str:
-        return f"DistanceBounds({self.low:.6g} <= distance <= {self.high:.6g})"
+    def _printed(self) -> list[str]:
+        return [f"DistanceBounds({self.low:.6g} <= distance <= {self.high:.6g})"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class LipschitzWitness(Result):
+class LipschitzWitness(TabularResult):
     """A function v that attains the weak calibration error, at every distinct score.
 
     Attributes
@@ -85,9 +85,9 @@ class LipschitzWitness(Result):
     residual: FloatArray
     error: float
 
-    def __repr__(self) -> str:
+    def _printed(self) -> list[str]:
         span = f"{len(self.score)} scores from {self.score[0]:.6g} to {self.score[-1]:.6g}"
-        return f"LipschitzWitness(error={self.error:.6g}, {span})"
+        return [f"LipschitzWitness(error={self.error:.6g}, {span})"]
 
 
 @dataclass(frozen=True, eq=False)

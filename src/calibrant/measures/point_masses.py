@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from calibrant._base import FloatArray, Result
+from calibrant._base import FloatArray, TabularResult
 from calibrant.data.binning import UniformBins
 from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.rows import Sample
@@ -34,8 +34,8 @@ _ROUNDING = 2.0**-50
 _MAX_SPREAD = 0.05
 
 
-@dataclass(frozen=True, eq=False)
-class PointMasses(Result):
+@dataclass(frozen=True, eq=False, repr=False)
+class PointMasses(TabularResult):
     """Single scores that many rows have, each with its mean outcome.
 
     Attributes

@@ -19,7 +19,7 @@ from typing import Any, get_type_hints
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray, Result
+from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data.classes import ClassTable, read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned import ece
@@ -114,11 +114,11 @@ class Alternative(Result):
         options = "".join(f", {name}={value!r}" for name, value in self.options)
         return f"calibrant.{self.function}(y_true, y_prob{options})"
 
-    def __repr__(self) -> str:
-        return f"{self.expected_error:5.0%} {self.high_error:5.0%} {self.bias:+5.0%}  {self.call}"
+    def _printed(self) -> list[str]:
+        return [f"{self.expected_error:5.0%} {self.high_error:5.0%} {self.bias:+5.0%}  {self.call}"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Similar(Result):
     """The score distributions of the study that a recommendation is based on.
 
@@ -145,7 +145,7 @@ class Similar(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Recommendation(Result):
+class Recommendation(TabularResult):
     """The estimator with the smallest expected error on similar data, and its evidence.
 
     Attributes
@@ -167,12 +167,12 @@ class Recommendation(Result):
     sharpness: float
     similar: Similar
 
-    def __repr__(self) -> str:
+    def _printed(self) -> list[str]:
         found, best, shown = self.similar, self.best, self.alternatives[:_N_SHOWN]
         kind = "confidence" if found.setting == "confidence" else "class-wise"
         span = f"{found.sharpness_from:g} to {found.sharpness_to:g}"
         mean, high = f"{best.expected_error:.0%}", f"{best.high_error:.0%}"
-        lines = [
+        return [
             f"Recommendation: {best.call}",
             f"  It was off by {mean} of the truth on average, by {high} or more 1 time in 20:",
             f"  medians over {found.distributions} simulated score distributions like yours",
@@ -182,7 +182,10 @@ class Recommendation(Result):
             *(f"  {one!r}" for one in shown),
             f"  and {len(self.alternatives) - len(shown)} more in alternatives",
         ]
-        return "\n".join(lines)
+
+    def _columns(self) -> dict[str, Any]:
+        names = ("function", "call", "expected_error", "high_error", "bias")
+        return columns_of(self.alternatives, names)
 
     def _warnings(self) -> Iterator[str]:
         for field, value in (("n", self.n), ("n_classes", self.n_classes)):

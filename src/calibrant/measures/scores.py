@@ -28,7 +28,7 @@ __all__ = ["brier_score", "log_score", "score_decomposition"]
 Loss = Callable[[FloatArray, FloatArray], FloatArray]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ScoreDecomposition(Result):
     """A mean score split into miscalibration, discrimination and uncertainty.
 

@@ -145,8 +145,8 @@ class PiecewiseLinearMap(ProbabilityMap):
         first = 1 if self.x[0] == 0 else 0
         return _case_by_cuts(column, self.x[first:], pieces[first:])
 
-    def __repr__(self) -> str:
-        return f"PiecewiseLinearMap({len(self.x)} knots from {self.x[0]:.4g} to {self.x[-1]:.4g})"
+    def _printed(self) -> list[str]:
+        return [f"PiecewiseLinearMap({len(self.x)} knots from {self.x[0]:.4g} to {self.x[-1]:.4g})"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -185,11 +185,11 @@ class StepMap(ProbabilityMap):
     def _expression(self, column: str) -> str:
         return _case_by_cuts(column, self.cuts, [_literal(value) for value in self.values])
 
-    def __repr__(self) -> str:
-        return f"StepMap({len(self.values)} values)"
+    def _printed(self) -> list[str]:
+        return [f"StepMap({len(self.values)} values)"]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class LogisticMap(ProbabilityMap):
     """The non-decreasing function sigmoid(a log p - b log(1 - p) + c), with its limits at 0 and 1.
 
@@ -242,7 +242,7 @@ class LogisticMap(ProbabilityMap):
         return f"CASE WHEN {column} = 0 THEN {low} WHEN {column} = 1 THEN {high} ELSE {inner} END"
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class TemperatureMap(ProbabilityMap):
     """Every probability of a row to the power 1 / T, divided by their sum.
 
@@ -308,8 +308,8 @@ class NoisyMap(ProbabilityMap):
         """Refuse: the map is random."""
         raise CalibrantError("a noisy map needs a generator: use draw")
 
-    def __repr__(self) -> str:
-        return f"NoisyMap(scale={self.scale:.4g}, then {self.outcome!r})"
+    def _printed(self) -> list[str]:
+        return [f"NoisyMap(scale={self.scale:.4g}, then {self.outcome!r})"]
 
 
 def as_probabilities(p: AnyArray) -> FloatArray:

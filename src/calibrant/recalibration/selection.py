@@ -10,14 +10,21 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import stdtr, xlog1py, xlogy
 from sklearn.base import clone
 
-from calibrant._base import AnyArray, FloatArray, Result, frame, write_atomically
+from calibrant._base import (
+    AnyArray,
+    FloatArray,
+    Result,
+    TabularResult,
+    columns_of,
+    write_atomically,
+)
 from calibrant.assessment.assess import Assessment, assess
 from calibrant.data import validation
 from calibrant.data.classes import ClassTable, read_table
@@ -26,11 +33,9 @@ from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator, read_weights
 from calibrant.errors import CalibrantError
+from calibrant.formatting import TextTable, p_cells
 from calibrant.recalibration.calibrator import Calibrator, check_order, check_positive_column
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
-
-if TYPE_CHECKING:
-    import pandas as pd
 
 __all__ = ["Candidate", "Recalibration", "cross_fitted", "recalibrate"]
 
@@ -250,7 +255,7 @@ def cross_fitted(
     return _held_out(calibrator, table, weight, assign_folds(table, weight, cv, rng))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Candidate(Result):
     """The score of a method on held-out rows.
 
@@ -276,7 +281,7 @@ class Candidate(Result):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Recalibration(Result):
+class Recalibration(TabularResult):
     """A calibrator that helps on held-out rows, or none, with the evidence.
 
     Attributes
@@ -327,10 +332,8 @@ class Recalibration(Result):
         del plain["calibrator"]
         return plain
 
-    def to_frame(self) -> pd.DataFrame:
-        """Return a pandas table with one row per method."""
-        names = [field.name for field in fields(Candidate)]
-        return frame({name: [getattr(one, name) for one in self.candidates] for name in names})
+    def _columns(self) -> dict[str, Any]:
+        return columns_of(self.candidates, (field.name for field in fields(Candidate)))
 
     def to_html(
         self,
@@ -370,20 +373,16 @@ class Recalibration(Result):
             write_atomically(path, text.encode())
         return text
 
-    def __repr__(self) -> str:
-        width = max(len(one.method) for one in self.candidates)
-        lines = [
-            self._sentence(),
-            "",
-            f"{'':{width}} {self.score:>8} {'gain':>9} {'error':>8} {'P':>8}",
-            f"{'as given':{width}} {self.score_before:8.4f}",
-        ]
-        lines += [
-            f"{one.method:{width}} {one.score:8.4f} {one.improvement:+9.5f} "
-            f"{one.standard_error:8.5f} {one.p_value:8.2g}"
-            for one in self.candidates
-        ]
-        return "\n".join(lines)
+    def _printed(self) -> list[str | TextTable]:
+        found = self._columns()
+        table = {
+            "method": ["as given", *found["method"]],
+            self.score: [self.score_before, *found["score"]],
+            "gain": [None, *found["improvement"]],
+            "error": [None, *found["standard_error"]],
+            "P": ["", *p_cells(found["p_value"])],
+        }
+        return [self._sentence(), "", TextTable.of(table, digits=5)]
 
     def _sentence(self) -> str:
         design = f"(level {self.level:g}, {self.cv} folds)"

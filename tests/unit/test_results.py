@@ -1,0 +1,135 @@
+"""Results: read-only, printed with meaningful digits, as dataframes of any library, as HTML."""
+
+import sys
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import calibrant as cb
+from calibrant import _base
+from calibrant.datasets import load_rain
+
+FRAMES = ["pandas", "polars", "pyarrow"]
+
+
+@pytest.fixture(scope="module")
+def rows():
+    y, p = load_rain()
+    return np.asarray(y), np.asarray(p)
+
+
+@pytest.fixture(scope="module")
+def tables(rows):
+    y, p = rows
+    groups = [None, *(np.arange(len(y) - 1) % 3).tolist()]
+    days = np.datetime64("2020-01-01") + np.arange(len(y))
+    return {
+        "bins": cb.bin_table(y, p, n_bins=5),
+        "pairs": cb.compare(y, {"a": p, "<b>": p**2}, n_resamples=99),
+        "curve": cb.reliability_curve(y, p, n_resamples=99),
+        "groups": cb.by_group(y, p, groups, n_resamples=99),
+        "dates": cb.bias_along(y, p, days),
+        "differences": cb.cumulative_curve(y, p),
+        "witness": cb.weak_calibration_witness(y, p),
+        "recommendation": cb.recommend(y, p),
+        "assessment": cb.assess(y, p, n_resamples=99),
+    }
+
+
+def columns(frame):
+    """Return the columns of a frame of any library as lists."""
+    import narwhals.stable.v2 as nw
+
+    return nw.from_native(frame).to_dict(as_series=False)
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_every_table_is_a_frame_of_any_library(tables, library):
+    pytest.importorskip(library)
+    for name, table in tables.items():
+        frame = table.to_frame(backend=library)
+        assert type(frame).__module__.partition(".")[0] == library, name
+        found = columns(frame)
+        assert all(len(column) == len(frame) > 0 for column in found.values()), name
+    bins = columns(tables["bins"].to_frame(library))
+    assert bins["n"] == tables["bins"].n.tolist()
+    assert bins["gap"] == pytest.approx(tables["bins"].gap.tolist())
+    assert columns(tables["groups"].to_frame(library))["group"] == [0, 1, 2, None]
+    first = columns(tables["dates"].to_frame(library))["minimum"][0]
+    assert str(first).startswith("2020-01-01")
+
+
+@pytest.mark.parametrize("library", FRAMES)
+def test_the_frame_is_of_the_library_that_is_installed(tables, monkeypatch, library):
+    pytest.importorskip(library)
+    monkeypatch.setattr(_base, "find_spec", lambda name: name == library or None)
+    frame = tables["bins"].to_frame()
+    assert type(frame).__module__.partition(".")[0] == library
+
+
+def test_a_frame_needs_a_library(tables, monkeypatch):
+    monkeypatch.setattr(_base, "find_spec", lambda name: None)
+    sentence = "to_frame needs pandas, polars or pyarrow: pip install pandas"
+    with pytest.raises(cb.MissingDependencyError, match=sentence):
+        tables["bins"].to_frame()
+    with pytest.raises(cb.MissingDependencyError, match="to_frame needs polars: pip install"):
+        tables["bins"].to_frame("polars")
+    with pytest.raises(cb.CalibrantError, match=r"backend must be one of .*; got 'excel'"):
+        tables["bins"].to_frame("excel")
+
+
+def test_results_of_a_few_numbers_are_no_tables(rows):
+    assert not hasattr(cb.score_decomposition(*rows), "to_frame")
+
+
+def test_numbers_are_printed_with_meaningful_digits(rows):
+    parts = cb.score_decomposition(*rows)
+    assert repr(parts) == (
+        "ScoreDecomposition(score=0.1441, miscalibration=0.02505, discrimination=0.05989, "
+        "uncertainty=0.1789)"
+    )
+    pair = cb.compare(rows[0], {"a": rows[1], "b": rows[1] ** 2}, n_resamples=99).pairs[0]
+    assert "difference=0.093, " in repr(pair)
+    assert "p_value=0.0" in repr(pair)
+    assert len(repr(pair)) < 160
+
+
+@dataclass(frozen=True, repr=False)
+class Example(_base.Result):
+    name: str
+    values: np.ndarray
+    p_value: float
+
+
+def test_long_arrays_are_shortened():
+    found = repr(Example("a", np.linspace(0, 1, 1001), 1e-310))
+    expected = "Example(name='a', values=[0.   , 0.001, 0.002, ..., 0.998, 0.999, 1.   ] of 1001, "
+    assert found == f"{expected}p_value=< 1e-300)"
+    assert repr(Example("a", np.arange(2), float("nan"))) == (
+        "Example(name='a', values=[0, 1], p_value=nan)"
+    )
+
+
+def test_long_tables_are_shortened():
+    p = np.linspace(0, 1, 1001)
+    lines = repr(cb.bin_table(np.round(p), p, n_bins=100)).splitlines()
+    assert len(lines) == 22
+    assert set(lines[11].split()) == {"..."}
+    assert len({len(line) for line in lines}) == 1
+
+
+def test_results_are_escaped_html_tables(tables, rows):
+    for name, table in tables.items():
+        assert "<table" in table._repr_html_(), name
+    assert "<td>&lt;b&gt;</td>" in tables["pairs"]._repr_html_()
+    text = cb.estimate("ece", *rows, n_resamples=99)._repr_html_()
+    assert text.startswith("<p>Estimate(ece = 0.1")
+    assert "<tr><td>n</td><td>347</td></tr>" in text
+
+
+def test_pandas_is_not_loaded_for_other_frames(tables):
+    pytest.importorskip("polars")
+    before = "pandas" in sys.modules
+    tables["bins"].to_frame("polars")
+    assert ("pandas" in sys.modules) == before
