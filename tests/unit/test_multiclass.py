@@ -202,3 +202,19 @@ def test_every_measure_refuses_columns_out_of_order():
 def test_outcomes_of_too_many_dimensions():
     with pytest.raises(cb.CalibrantError, match=r"y_true must have shape \(n,\)"):
         cb.ece(np.zeros((3, 2, 2)), np.eye(3))
+
+
+@pytest.mark.parametrize("reduction", ["confidence", "classwise", "top_label"])
+def test_a_class_with_the_name_of_a_reduction(reduction):
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([1, 1, 1], 50)
+    y = rng.integers(0, 3, 50)
+    names = np.array(["a", reduction, "c"])
+    sentence = f"must not be both a reduction and one of the classes in labels; got '{reduction}'"
+    for measure in (cb.ece, cb.cumulative_test, cb.assess):
+        with pytest.raises(cb.CalibrantError, match=f"multiclass {sentence}: rename the class"):
+            measure(names[y], p, labels=names, multiclass=reduction)
+    # Without it there is nothing to mistake.
+    assert cb.ece(names[y], p, labels=names) == cb.ece(y, p, multiclass="confidence")
+    assert cb.ace(names[y], p, labels=names) == cb.ace(y, p, multiclass="classwise")
+    assert cb.ece(names[y], p, labels=names, multiclass="a") == cb.ece(y, p, multiclass=0)

@@ -403,7 +403,7 @@ def assess(
             value=n_bins,
             maximum=_MAX_BINS,
         )
-    check_is_one(multiclass)
+    check_is_one(multiclass, labels)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(
         level=level,

@@ -1,4 +1,18 @@
-"""Norms: how many gaps become one number, over bins and over classes alike."""
+"""From class probabilities to binary calibration problems.
+
+===========  ==========================================================================
+reduction    the binary problem(s)
+===========  ==========================================================================
+class c      (P[:, c], 1{y = c})
+classwise    every class c, combined with equal weights
+confidence   (max_c P, 1{argmax = y})
+top_label    confidence among the rows predicted as c, combined by predicted weight
+===========  ==========================================================================
+
+Ties in the argmax go to the first column. Classes are visited one by one; nothing as large as the
+input is copied. Where a measure needs sums over uniform bins only, and compiled code serves, all
+classes are added up in one pass over the rows.
+"""
 
 from __future__ import annotations
 
@@ -28,6 +42,22 @@ from calibrant.data.validation import as_array, one_column, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.numerics import passes
 
+# Columns are copied in tiles of this shape, small enough to be transposed within the cache.
+_TILE_COLUMNS, _TILE_ROWS = 32, 1024
+# The sums of all classes are kept for so many numbers of bins: a measure that chooses another
+# number for each class would need a pass for each class.
+_MAX_KEPT = 2
+_REDUCTIONS = ("confidence", "classwise", "top_label")
+
+
+class RowOptions(TypedDict, total=False):
+    """Options of every function of (y_true, y_prob)."""
+
+    sample_weight: ArrayLike | None
+    multiclass: Any
+    labels: Sequence[Any] | None
+    pos_label: Any
+
 
 class Norm(Enum):
     """A weighted norm of gaps: mean, root mean square or maximum of their absolute values."""
@@ -45,20 +75,6 @@ class Norm(Enum):
         return float(np.max(np.abs(gaps)))
 
 
-# Class probabilities with their outcomes, and the binary problems that they represent.
-#
-# Classes are visited one by one. Where a measure needs sums over uniform bins only, and compiled code
-# serves, all classes are added up in one pass over the rows, in the order of memory; otherwise
-# columns are copied a few at a time. Nothing as large as the input is made.
-
-# Columns are copied in tiles of this shape, small enough to be transposed within the cache.
-_TILE_COLUMNS, _TILE_ROWS = 32, 1024
-_WHOLE = np.ones(1)
-# For so many numbers of bins the sums of all classes are kept: a measure that chooses another
-# number for each class would need a pass for each class.
-_MOST_KEPT = 2
-
-
 @dataclass(frozen=True, eq=False)
 class Reduction:
     """The binary problems that one call represents, and the weight of each in the answer."""
@@ -69,7 +85,7 @@ class Reduction:
     @classmethod
     def of(cls, problem: Problem) -> Reduction:
         """Return the reduction that is one problem itself."""
-        return cls(_WHOLE, lambda: iter([problem]))
+        return cls(np.ones(1), lambda: iter([problem]))
 
     def measure(self, measure: Callable[[Problem], float], norm: Norm = Norm.L1) -> float:
         """Return the measure of every problem, combined by the norm."""
@@ -111,13 +127,18 @@ class ClassTable:
 
     def classwise(self) -> Reduction:
         """Return the problem of every class, with equal weights."""
-        return Reduction(np.full(self.n_classes, 1 / self.n_classes), self._each_class)
+
+        def problems() -> Iterator[Problem]:
+            columns = _Columns(self)
+            return (ClassProblem(columns, column) for column in range(self.n_classes))
+
+        return Reduction(np.full(self.n_classes, 1 / self.n_classes), problems)
 
     def confidence(self) -> Sample:
         """Return the problem "is the predicted class right?"."""
         predicted = self.prob.argmax(axis=1)
-        top = _pick(self.prob, predicted)
-        return Sample(self._correct(predicted), top, self.w, lowest=1 / self.n_classes)
+        correct = _pick(self.outcome, predicted) if self.is_soft else self.outcome == predicted
+        return Sample(correct, _pick(self.prob, predicted), self.w, lowest=1 / self.n_classes)
 
     def top_label(self) -> Reduction:
         """Return the confidence problem within each predicted class, weighted by its mass."""
@@ -143,24 +164,9 @@ class ClassTable:
             w = np.ones(len(prob)) if self.w is None else self.w[rows].astype(np.float64)
             yield prob, outcome, w
 
-    def _each_class(self) -> Iterator[Problem]:
-        columns = _Columns(self)
-        return (ClassProblem(columns, column) for column in range(self.n_classes))
-
-    def bin_sums(self, n_bins: int) -> FloatArray:
-        """Return the rows of every class and bin and their sums of p, y and y - p, in one pass.
-
-        Shape (classes, 4, bins); of rows that count once each and have one class.
-        """
-        rows, pred, true = passes.column_bin_sums(self.prob, self.outcome, n_bins)
-        return np.stack((rows, pred, true, true - pred), axis=1)
-
     def outcomes_of(self, column: int) -> AnyArray:
         """Return the outcomes of the problem "is it this class?"."""
         return self.outcome[:, column] if self.is_soft else self.outcome == column
-
-    def _correct(self, predicted: Index) -> AnyArray:
-        return _pick(self.outcome, predicted) if self.is_soft else self.outcome == predicted
 
 
 class _Columns:
@@ -181,14 +187,15 @@ class _Columns:
 
     def bin_sums(self, column: int, n_bins: int) -> FloatArray | None:
         """Return sums over uniform bins of one class, None where no pass over the table serves."""
+        if n_bins not in self._sums and self._may_pass(n_bins):
+            rows, pred, true = passes.column_bin_sums(self.table.prob, self.table.outcome, n_bins)
+            self._sums[n_bins] = np.stack((rows, pred, true, true - pred), axis=1)
+        return self._sums[n_bins][column] if n_bins in self._sums else None
+
+    def _may_pass(self, n_bins: int) -> bool:
         table = self.table
-        is_known = n_bins in self._sums
-        is_plain = table.w is None and not table.is_soft and len(self._sums) < _MOST_KEPT
-        size = 4 * table.n_classes * n_bins
-        if not is_known and is_plain and passes.is_table_worth_while(table.prob, size):
-            self._sums[n_bins] = table.bin_sums(n_bins)
-            is_known = True
-        return self._sums[n_bins][column] if is_known else None
+        is_plain = table.w is None and not table.is_soft and len(self._sums) < _MAX_KEPT
+        return is_plain and passes.is_table_worth_while(table.prob, 4 * table.n_classes * n_bins)
 
 
 class ClassProblem(Problem):
@@ -246,29 +253,6 @@ def _pick(table: AnyArray, column: Index) -> AnyArray:
     return np.take_along_axis(table, column[:, None], axis=1)[:, 0]
 
 
-# From class probabilities to binary problems: class, class-wise, confidence, top-label.
-#
-# ===========  ==========================================================================
-# reduction    the binary problem(s)
-# ===========  ==========================================================================
-# class c      (P[:, c], 1{y = c})
-# classwise    every class c, combined with equal weights
-# confidence   (max_c P, 1{argmax = y})
-# top_label    confidence among the rows predicted as c, combined by predicted weight
-# ===========  ==========================================================================
-#
-# Ties in the argmax go to the first column.
-
-
-class RowOptions(TypedDict, total=False):
-    """Options of every function of (y_true, y_prob)."""
-
-    sample_weight: ArrayLike | None
-    multiclass: Any
-    labels: Sequence[Any] | None
-    pos_label: Any
-
-
 def reduce_classes(
     y_true: Any,
     y_prob: Any,
@@ -276,24 +260,26 @@ def reduce_classes(
     multiclass: Any,
     labels: Sequence[Any] | None,
     pos_label: Any,
+    *,
+    default: str = "confidence",
 ) -> Reduction:
-    """Read the input of a measure and return the binary problems that it represents."""
+    """Read the input of a measure and return its binary problems, by default those of `default`."""
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return reduce_table(table, multiclass, labels)
+    return reduce_table(table, default if multiclass is None else multiclass, labels)
 
 
 def reduce_table(
     table: Problem | ClassTable, multiclass: Any, labels: Sequence[Any] | None
 ) -> Reduction:
-    """Return the binary problems that a table represents."""
+    """Return the binary problems of a table."""
     if not isinstance(table, ClassTable):
         return Reduction.of(table)
+    if multiclass is None or multiclass == "confidence":
+        return Reduction.of(table.confidence())
     if multiclass == "classwise":
         return table.classwise()
     if multiclass == "top_label":
         return table.top_label()
-    if multiclass is None or multiclass == "confidence":
-        return Reduction.of(table.confidence())
     return Reduction.of(table.one_class(column_of(multiclass, labels, table.n_classes)))
 
 
@@ -308,19 +294,33 @@ def one_problem(
     """Read input that must be one binary problem; one that was read before is returned as it is."""
     if isinstance(y_true, Problem):
         return y_true
-    check_is_one(multiclass)
+    check_is_one(multiclass, labels)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return next(reduction.problems())
 
 
-def check_is_one(multiclass: Any) -> None:
+def check_is_one(multiclass: Any, labels: Sequence[Any] | None = None) -> None:
     """Refuse what represents several binary problems."""
+    _check_unambiguous(multiclass, labels)
     if isinstance(multiclass, str) and multiclass in ("classwise", "top_label"):
         raise CalibrantError(
             "must select one binary problem here",
             argument="multiclass",
             value=multiclass,
             hint="give 'confidence' or a class label",
+        )
+
+
+def _check_unambiguous(multiclass: Any, labels: Sequence[Any] | None) -> None:
+    """Refuse the name of a reduction that is the name of a class too."""
+    if labels is None or not isinstance(multiclass, str) or multiclass not in _REDUCTIONS:
+        return
+    if multiclass in as_array(labels, "labels").tolist():
+        raise CalibrantError(
+            "must not be both a reduction and one of the classes in {labels}",
+            argument="multiclass",
+            value=multiclass,
+            hint="rename the class",
         )
 
 
@@ -334,14 +334,15 @@ def read_table(
 ) -> Problem | ClassTable:
     """Read a sketch, one column (or two complementary ones) as a sample, or a class table."""
     if isinstance(y_true, Sketch):
-        given = (y_prob, sample_weight, multiclass, labels, pos_label)
-        names = ("y_prob", "sample_weight", "multiclass", "labels", "pos_label")
-        return _read_sketch(y_true, dict(zip(names, given, strict=True)))
+        rows = {"y_prob": y_prob, "sample_weight": sample_weight}
+        options = {"multiclass": multiclass, "labels": labels, "pos_label": pos_label}
+        return _read_sketch(y_true, rows | options)
     p = as_array(y_prob, "y_prob")
     if p is not y_prob:  # an array has no names for its columns
         check_column_order(y_prob, labels)
     if multiclass is not None:
         check_scalar(multiclass, "multiclass")
+        _check_unambiguous(multiclass, labels)
     if p.ndim == 2 and p.shape[1] == 2 and multiclass is None:
         return _read_two_columns(y_true, p, sample_weight, labels, pos_label)
     if p.ndim == 2 and p.shape[1] > 1:
@@ -368,7 +369,7 @@ def read_table(
 
 
 def _read_sketch(sketch: Sketch, given: Mapping[str, Any]) -> Problem:
-    """Read a sketch, which is one binary problem with all there is to say about it."""
+    """Read a sketch, which is one binary problem and takes no other arguments."""
     for name, value in given.items():
         if value is not None:
             raise CalibrantError(

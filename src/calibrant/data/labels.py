@@ -1,4 +1,4 @@
-"""Outcomes and class labels as people write them, as numbers."""
+"""Labels as numbers: outcomes with two labels, class labels, labels of groups and clusters."""
 
 from __future__ import annotations
 
@@ -36,7 +36,9 @@ def read_outcomes(y: AnyArray, pos_label: Any, labels: Sequence[Any] | None = No
     if pos_label is not None:
         return _is_positive(y, pos_label)
     if not is_real(y):
-        y = _numbers_in_disguise(y)
+        if not _may_hold_numbers(y):
+            raise validation.not_binary(sorted(_distinct(y)[0], key=str))
+        y = validation.as_numbers(y, "y_true")
     validation.check_outcomes(y)
     return y
 
@@ -54,7 +56,9 @@ def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> In
             n_classes=n_classes,
         )
     if not is_real(y):
-        y = _class_numbers(y, n_classes)
+        if not _may_hold_numbers(y):
+            raise unnamed_columns(y, n_classes)
+        y = validation.as_numbers(y, "y_true")
     validation.check_finite(y, "y_true")
     wrong = (y != np.round(y)) | (y < 0) | (y >= n_classes)
     if wrong.any():
@@ -126,21 +130,6 @@ def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
         )
 
 
-def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
-    check_scalar(pos_label, "pos_label")
-    if is_real(y) and isinstance(pos_label, Number | np.bool_):
-        # No need to sort numbers to see that there are only two.
-        validation.check_finite(y, "y_true")
-        positive = np.asarray(y == pos_label)
-        rest = y[~positive]
-        if len(rest) == 0 or rest.min() == rest.max():
-            return positive
-    present, inverse = _distinct(y)
-    positive = np.array([label == pos_label for label in present], dtype=bool)
-    check_two_labels(present, pos_label)
-    return positive[inverse]
-
-
 def check_two_labels(present: Sequence[Any], pos_label: Any) -> None:
     """Refuse more than one label beside the positive one."""
     if len(present) > 2:
@@ -162,64 +151,8 @@ def check_two_labels(present: Sequence[Any], pos_label: Any) -> None:
         )
 
 
-def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
-    columns = {name: column for column, name in enumerate(names)}
-    present, inverse = _distinct(y)
-    known = np.array([columns.get(label, -1) for label in present], dtype=np.intp)
-    codes = known[inverse]
-    if known.min() < 0:
-        row = int(np.argmax(codes < 0))
-        raise CalibrantError(
-            "must hold the class labels {known}",
-            argument="y_true",
-            value=present[inverse[row]],
-            position=row,
-            count=int(np.count_nonzero(codes < 0)),
-            known=listed(names),
-        )
-    return codes
-
-
-def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
-    """Return the labels that occur, as Python values, and which of them each row has."""
-    if is_real(y):
-        validation.check_finite(y, "y_true")
-    if is_real(y) or y.dtype.kind in "US":
-        present, inverse = np.unique(y, return_inverse=True)
-        return present.tolist(), inverse.reshape(len(y))
-    # Objects of mixed types cannot be sorted, but they can be looked up.
-    found: dict[Any, int] = {}
-    inverse = np.empty(len(y), dtype=np.intp)
-    for row, label in enumerate(y.tolist()):
-        if is_missing(label) or not isinstance(label, Hashable):
-            raise CalibrantError(
-                "must have a label in every row",
-                argument="y_true",
-                value=label,
-                position=row,
-                hint="remove or fill such rows",
-            )
-        inverse[row] = found.setdefault(label, len(found))
-    return list(found), inverse
-
-
-def _numbers_in_disguise(y: AnyArray) -> AnyArray:
-    """Return objects that are numbers or booleans; ask what labels mean."""
-    # Text never is a number here, not even "0" and "1".
-    if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
-        return validation.as_numbers(y, "y_true")
-    present, _ = _distinct(y)
-    raise validation.not_binary(sorted(present, key=str))
-
-
-def _class_numbers(y: AnyArray, n_classes: int) -> AnyArray:
-    if y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y):
-        return validation.as_numbers(y, "y_true")
-    raise unnamed_columns(y, n_classes)
-
-
 def unnamed_columns(y: AnyArray, n_classes: int) -> CalibrantError:
-    """Return the error of names of classes where it is unknown which column has which."""
+    """Return the error of class names where it is unknown which column has which."""
     return CalibrantError(
         "must hold class numbers, as the {n_classes} columns of {y_prob} have no names",
         argument="y_true",
@@ -238,7 +171,7 @@ def is_missing(label: Any) -> bool:
 
 
 def sorted_names(names: list[Any], argument: str) -> list[Any]:
-    """Return names sorted, refusing those of several kinds, which have no order."""
+    """Return names sorted, refusing those of several types, which have no order."""
     try:
         return sorted(names)
     except TypeError:
@@ -258,10 +191,69 @@ def listed(names: Sequence[Any]) -> str:
     return ", ".join(map(shown, names[:6])) + ", ..." * (len(names) > 6)
 
 
-# Rows from outside: checked, and made a sample of; labels of groups and clusters.
-#
-# Long plain columns are not read twice: compiled passes check rows while they add them up, and
-# whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
+def _is_positive(y: AnyArray, pos_label: Any) -> AnyArray:
+    check_scalar(pos_label, "pos_label")
+    if is_real(y) and isinstance(pos_label, Number | np.bool_):
+        # No need to sort numbers to see that there are only two.
+        validation.check_finite(y, "y_true")
+        positive = np.asarray(y == pos_label)
+        rest = y[~positive]
+        if len(rest) == 0 or rest.min() == rest.max():
+            return positive
+    present, inverse = _distinct(y)
+    positive = np.array([label == pos_label for label in present], dtype=bool)
+    check_two_labels(present, pos_label)
+    return positive[inverse]
+
+
+def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
+    columns = {name: column for column, name in enumerate(names)}
+    present, inverse = _distinct(y)
+    known = np.array([columns.get(label, -1) for label in present], dtype=np.intp)
+    codes = known[inverse]
+    if known.min() < 0:
+        row = int(np.argmax(codes < 0))
+        raise CalibrantError(
+            "must hold the class labels {known}",
+            argument="y_true",
+            value=present[inverse[row]],
+            position=row,
+            count=int(np.count_nonzero(codes < 0)),
+            known=listed(names),
+        )
+    return codes
+
+
+def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
+    """Return the outcomes that occur, and which of them each row has; none may be missing."""
+    if is_real(y):
+        validation.check_finite(y, "y_true")
+    elif y.dtype.kind not in "US":
+        missing = [is_missing(label) or not isinstance(label, Hashable) for label in y.tolist()]
+        if any(missing):
+            row = missing.index(True)
+            raise CalibrantError(
+                "must have a label in every row",
+                argument="y_true",
+                value=y.tolist()[row],
+                position=row,
+                hint="remove or fill such rows",
+            )
+        return _looked_up(y)
+    present, inverse = np.unique(y, return_inverse=True)
+    return present.tolist(), inverse.reshape(len(y))
+
+
+def _looked_up(labels: AnyArray) -> tuple[list[Any], Index]:
+    """Return the labels that occur, and which of them each row has; they need no order."""
+    number: dict[Any, int] = {}
+    codes = [number.setdefault(label, len(number)) for label in labels.tolist()]
+    return list(number), np.array(codes, dtype=np.intp)
+
+
+def _may_hold_numbers(y: AnyArray) -> bool:
+    """Tell whether there are objects and no text, which never is a number here, not even "0"."""
+    return y.dtype.kind == "O" and not any(isinstance(value, str | bytes) for value in y)
 
 
 def read_labels(
@@ -293,56 +285,47 @@ def read_labels(
 
 def _labels(given: Any, name: str) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
     """Return labels, and where they are missing: columns of dataframes know that themselves."""
-    import narwhals.stable.v1 as nw
+    import narwhals.stable.v2 as nw
 
     column = nw.from_native(given, series_only=True, pass_through=True)
-    if isinstance(column, nw.Series):
-        missing = column.is_null().to_numpy()
-        labels = np.empty(len(missing), dtype=object)
-        labels[:] = column.to_list()
-        return labels, missing | _are_missing(labels)
-    if isinstance(given, list | tuple):
+    is_column = isinstance(column, nw.Series)
+    if is_column or isinstance(given, list | tuple):
         # As they are: numpy would make text of 1 in [1, "a"].
-        labels = np.empty(len(given), dtype=object)
-        labels[:] = list(given)
+        values = column.to_list() if is_column else list(given)
+        labels = np.empty(len(values), dtype=object)
+        labels[:] = values
     else:
         labels = one_column(as_array(given, name), name)
-    return labels, _are_missing(labels)
+    missing = _are_missing(labels)
+    return labels, missing | column.is_null().to_numpy() if is_column else missing
 
 
 def _are_missing(labels: AnyArray) -> npt.NDArray[np.bool_]:
-    if labels.dtype.kind in "fcmM":
-        return np.asarray(labels != labels)
-    if labels.dtype.kind != "O":
-        return np.zeros(len(labels), dtype=bool)
-    return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+    if labels.dtype.kind == "O":
+        return np.array([is_missing(label) for label in labels.tolist()], dtype=bool)
+    return np.asarray(labels != labels)
 
 
 def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_], name: str) -> tuple[list[Any], Index]:
-    """Return the distinct labels, and the number of each row's label."""
-    found: dict[Any, int] = {}
-    code = np.empty(len(labels), dtype=np.intp)
-    (known,) = np.nonzero(~missing)
-    if labels.dtype.kind == "O":
-        code[known] = [_number(label, found, name) for label in labels[known].tolist()]
+    """Return the distinct labels in order, and the number of each row's label."""
+    known = labels[~missing]
+    if known.dtype.kind == "O":
+        for label in known.tolist():
+            if not isinstance(label, Hashable):
+                raise CalibrantError("must hold hashable labels", argument=name, value=label)
+        present, inverse = _looked_up(known)
     else:
-        present, inverse = np.unique(labels[known], return_inverse=True)
-        numbers = [_number(label, found, name) for label in present.tolist()]
-        code[known] = np.array(numbers, dtype=np.intp)[inverse]
-    names = sorted_names(list(found), name)
-    place = np.empty(len(found), dtype=np.intp)
-    place[[found[label] for label in names]] = np.arange(len(names))
-    code[known] = place[code[known]]
-    if len(known) < len(labels):
-        code[missing] = len(names)
-        names.append(None)
-    return names, code
+        values, inverse = np.unique(known, return_inverse=True)
+        present = values.tolist()
+    present = [_whole(label) for label in present]
+    names = sorted_names(present, name)
+    order = {label: number for number, label in enumerate(names)}
+    code = np.full(len(labels), len(names), dtype=np.intp)
+    code[~missing] = np.array([order[label] for label in present], dtype=np.intp)[inverse]
+    return [*names, None] if missing.any() else names, code
 
 
-def _number(label: Any, found: dict[Any, int], name: str) -> int:
+def _whole(label: Any) -> Any:
+    """Return a label as a Python value, whole numbers as integers."""
     label = label.item() if isinstance(label, np.generic) else label
-    if not isinstance(label, Hashable):
-        raise CalibrantError("must hold hashable labels", argument=name, value=label)
-    if isinstance(label, float) and label.is_integer():
-        label = int(label)
-    return found.setdefault(label, len(found))
+    return int(label) if isinstance(label, float) and label.is_integer() else label

@@ -303,7 +303,7 @@ def read_losses(
     pos_label: Any,
 ) -> Losses:
     """Read the rows of one model and return their losses."""
-    check_is_one(multiclass)
+    check_is_one(multiclass, labels)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     if isinstance(table, ClassTable) and multiclass is None:
         columns = [np.concatenate(part) for part in zip(*table.blocks(), strict=True)]
