@@ -290,7 +290,7 @@ def test_very_many_rows_are_seen_in_part_first(monkeypatch):
     rng = np.random.default_rng(11)
     p = rng.random(40_000)
     calibrated, biased = rng.random(len(p)) < p, rng.random(len(p)) < p**2
-    monkeypatch.setattr(rows, "_FEWEST_RUNS", 4)
+    monkeypatch.setattr(rows, "_MIN_RUNS", 4)
     # Nothing is wrong but in the rows that are seen first, or nothing in these.
     seen = np.arange(len(p)) % 10_000 < 1 << 9
     first, last = np.where(seen, p**2, p), np.where(seen, p, p**2)

@@ -1,15 +1,14 @@
 """What a measure may ask of one binary calibration problem.
 
 A problem is a weighted set of rows (p, y): a prediction in [0, 1] and an outcome in [0, 1]. Rows in
-memory, :class:`~calibrant.data.rows.Sample`, answer every question exactly; a sketch answers to within
-bounds that it states, or refuses. Measures are written against these questions and never see where
-the rows are kept.
+memory, :class:`~calibrant.data.rows.Sample`, answer every question exactly; a sketch answers within
+bounds that it states, or refuses. Measures are written against these questions alone.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
@@ -27,12 +26,15 @@ if TYPE_CHECKING:
 
 Index = npt.NDArray[np.intp]
 Block = tuple[FloatArray, FloatArray, FloatArray | None]
+Blocks = Iterator[tuple[FloatArray, Sequence[FloatArray]]]
+# What is summed over rows: 1, w, w p, w y and w (y - p).
+Quantity = Literal["rows", "weight", "pred", "true", "residual"]
 # Takes scores to the index of the cell that holds each.
 CellOf = Callable[[FloatArray], Index]
 
 # So many scores show well enough where the others lie.
 MOST_SCORES = 1 << 16
-# Scales of fewer cells than this are not resolved: the error would exceed what it is the error of.
+# Scales of fewer cells than this are not resolved: the error would exceed the quantity itself.
 _CELLS_PER_SCALE = 8
 
 
@@ -90,6 +92,14 @@ class Pooled:
     def running_true(self) -> FloatArray:
         """The sum of w y below each score, and at last all of it."""
         return np.concatenate(([0.0], np.cumsum(self.true)))
+
+
+def joined(parts: Iterable[Pooled], order: Index | slice = slice(None)) -> Pooled:
+    """Return several pools of rows as one, in another order if one is given."""
+    parts = list(parts)
+    names = ("score", "rows", "weight", "weight_squared", "true", "residual")
+    columns = ([getattr(part, name) for part in parts] for name in names)
+    return Pooled(*(np.concatenate(column)[order] for column in columns))
 
 
 class Problem(ABC):
@@ -215,15 +225,9 @@ def logit_range(problem: Problem) -> tuple[float, float] | None:
     return low, high
 
 
-# Sums over rows on the whole line, such as at their logits, ready to be smoothed.
-
-Quantity = Literal["rows", "weight", "pred", "true", "residual"]
-Blocks = Iterator[tuple[FloatArray, Sequence[FloatArray]]]
-
-
 @dataclass(frozen=True)
 class Line:
-    """Sums over rows on the line.
+    """Sums over rows on the whole line, such as at their logits, ready to be smoothed.
 
     Attributes
     ----------
@@ -233,10 +237,10 @@ class Line:
         Takes a quantity and returns its sums over rows at minus infinity and at infinity, which
         nothing moves.
     finest
-        Takes a scale and returns the least scale from there on that `interval` resolves.
+        Takes a scale and returns the smallest scale from there on that `interval` resolves.
     error
-        Takes a scale and a quantity, and bounds the L1 norm of what the smoothed quantity lacks,
-        over the total weight: 0 for rows.
+        Takes a scale and a quantity, and bounds the L1 norm of the error of the smoothed quantity,
+        divided by the total weight: 0 for rows.
     """
 
     interval: Callable[..., LineSpectrum]
@@ -253,10 +257,10 @@ def line_of_rows(
     n_rows: int,
     tails: float,
 ) -> Line:
-    """Return the line of rows, those at finite places within a span if any, for one scale: `tails`.
+    """Return rows on the line, whose finite positions have this span, for smoothing at `tails`.
 
-    `blocks` takes quantities and yields (places, the quantities of every row) of one block of rows
-    after another; `in_order` returns the same of all rows by increasing place.
+    `blocks` takes quantities and yields (positions, values of each quantity) block by block;
+    `in_order` returns the same of all rows by increasing position.
     """
     low, high = span or (0.0, 0.0)
     whole = Span(low - GAUSSIAN_RADIUS * tails, high + GAUSSIAN_RADIUS * tails)

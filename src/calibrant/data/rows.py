@@ -1,6 +1,10 @@
-"""Rows of equal score pooled, by one sort.
+"""Rows in memory: one binary problem that answers every question exactly.
 
-The result never depends on the order of the rows, to the last bit.
+Arrays are kept as they came, whatever their dtype: work is done in float64 block by block, so that
+reading ten million float32 predictions copies none of them. Long plain columns are not read twice:
+compiled passes check rows while they add them up, and everything else has them checked first
+(:attr:`Sample.rows`). Measures that need order ask for :attr:`Sample.pooled`, which sorts once and
+does not depend on the order of the rows, to the last bit.
 """
 
 from __future__ import annotations
@@ -27,6 +31,7 @@ from calibrant.data.problem import (
     Pooled,
     Problem,
     Quantity,
+    joined,
     line_of_rows,
     logit_range,
     with_extremes,
@@ -37,118 +42,60 @@ from calibrant.numerics.probability import logit
 
 Keys = npt.NDArray[np.uint64]
 
-_BLOCK_ROWS = 1 << 17
-_COLUMNS = ("score", "rows", "weight", "weight_squared", "true", "residual")
-_ONE = np.uint64(1)
-_BITS_OF_ONE = np.float64(1).view(np.uint64)
-
-
-def sorted_keys(blocks: Iterable[Block], n_rows: int) -> Keys:
-    """Return rows of 0/1 outcomes and weight 1 as sorted integers.
-
-    A double in [0, 1] has its two highest bits clear and sorts like the integer of the same bits,
-    so the outcome fits below it: one plain sort of 64-bit integers, no argsort, no ties to break.
-    """
-    keys = np.empty(n_rows, dtype=np.uint64)
-    start = 0
-    for p, y, _ in blocks:
-        block = keys[start : start + len(p)]
-        np.add(p, 0.0, out=block.view(np.float64))  # turns -0.0 into 0.0
-        np.left_shift(block, _ONE, out=block)
-        block |= y.astype(np.uint64)
-        start += len(p)
-    keys.sort()
-    return keys
-
-
-def pooled_keys(keys: Keys) -> Iterator[Pooled]:
-    """Pool sorted keys by score in blocks, no score in two of them."""
-    start = 0
-    while start < len(keys):
-        last = keys[min(start + _BLOCK_ROWS, len(keys)) - 1]
-        stop = int(np.searchsorted(keys, last | _ONE, side="right"))
-        yield _pool_block(keys[start:stop])
-        start = stop
-
-
-def pooled_rows(p: FloatArray, y: FloatArray, w: FloatArray) -> Pooled:
-    """Pool weighted or soft rows by score; they are sorted by score, outcome and weight."""
-    order = np.lexsort((w, y, p))
-    p, y, w = p[order], y[order], w[order]
-    p += 0.0  # turns -0.0 into 0.0
-    starts = _starts(p)
-    rows = np.diff(starts, append=len(p)).astype(np.float64)
-    with np.errstate(over="ignore", under="ignore"):
-        squared = w * w
-    sums = (np.add.reduceat(v, starts) for v in (w, squared, w * y, w * (y - p)))
-    return Pooled(p[starts], rows, *sums)
-
-
-def joined(blocks: Iterable[Pooled]) -> Pooled:
-    """Return blocks of pooled rows as one."""
-    parts = list(blocks)
-    if len(parts) == 1:
-        return parts[0]
-    return Pooled(*(np.concatenate([getattr(part, name) for part in parts]) for name in _COLUMNS))
-
-
-def rearranged(pooled: Pooled, order: Index) -> Pooled:
-    """Return pooled rows in another order."""
-    return Pooled(*(getattr(pooled, name)[order] for name in _COLUMNS))
-
-
-def _pool_block(keys: Keys) -> Pooled:
-    bits = keys >> _ONE
-    score = bits.view(np.float64)
-    # The bits of 1.0 times 0 or 1 are a double of that value, sooner made than by conversion.
-    true = ((keys & _ONE) * _BITS_OF_ONE).view(np.float64)
-    starts = _starts(bits)
-    if len(starts) == len(keys):
-        rows = np.ones(len(keys))
-        return Pooled(score, rows, rows, rows, true, true - score)
-    rows = np.diff(starts, append=len(keys)).astype(np.float64)
-    score, true = score[starts], np.add.reduceat(true, starts)
-    return Pooled(score, rows, rows, rows, true, true - rows * score)
-
-
-def _starts(ordered: AnyArray) -> Index:
-    new = np.empty(len(ordered), dtype=bool)
-    new[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return np.flatnonzero(new)
-
-
-# Sample: rows in memory, and the exact answers they give.
-#
-# The arrays are kept as they came, whatever their dtype: work is done in float64 block by block, so
-# that reading ten million float32 predictions copies none of them. Measures that need order ask for
-# :attr:`Sample.pooled`, which sorts once.
-
 # Small enough for a block and its temporaries to stay in cache, and for the allocator to keep them.
 BLOCK_ROWS = 1 << 14
+# Sorted rows are pooled in larger blocks.
+_BLOCK_ROWS = 1 << 17
 _LANES = 4
-# A part of a sample is a sixty-fourth of it, in runs of rows that fill pages of memory; no fewer,
-# and no more, than so many of them.
-_RUN, _FEWEST_RUNS, _MOST_RUNS, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
-_TURNS = np.arange(BLOCK_ROWS) % _LANES
-# The parts of 1, y and p in what is summed over rows that count once each.
-_PARTS: dict[Quantity, tuple[float, float, float]] = {
+_LANE_OF_ROW = np.arange(BLOCK_ROWS) % _LANES
+# A part of a sample is a sixty-fourth of it, in runs of rows that fill pages of memory.
+_RUN_ROWS, _MIN_RUNS, _MAX_RUNS, _ONE_IN = 1 << 9, 1 << 5, 1 << 8, 64
+# The coefficients of 1, y and p in quantities of rows of weight 1.
+_COEFFICIENTS: dict[Quantity, tuple[float, float, float]] = {
     "rows": (1.0, 0.0, 0.0),
     "weight": (1.0, 0.0, 0.0),
     "pred": (0.0, 0.0, 1.0),
     "true": (0.0, 1.0, 0.0),
     "residual": (0.0, 1.0, -1.0),
 }
-# The rows of `passes.bin_sums`: sums over uniform bins of rows that count once each.
+# The rows of `passes.bin_sums`.
 UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
+_ONE = np.uint64(1)
+_BITS_OF_ONE = np.float64(1).view(np.uint64)
+
+
+def read_sample(
+    y_true: Any,
+    y_prob: Any,
+    *,
+    sample_weight: Any = None,
+    pos_label: Any = None,
+    labels: Sequence[Any] | None = None,
+) -> Sample:
+    """Check one-dimensional input and make a sample of it; zero-weight rows are left out."""
+    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    for array, name in ((y, "y_true"), (p, "y_prob")):
+        validation.check_not_empty(array, name)
+    y, p = one_column(y, "y_true"), one_column(p, "y_prob")
+    validation.check_same_length(y, "y_true", p, "y_prob")
+    is_plain = sample_weight is pos_label is labels is None and passes.is_worth_while(p, y)
+    if is_plain and not validation.may_be_swapped(y, p):
+        return Sample(y, p, is_validated=False)
+    p = validation.as_numbers(p, "y_prob")
+    validation.check_probabilities(p)
+    if pos_label is labels is None and validation.is_real(y):
+        validation.check_outcomes(y)
+    else:
+        y = read_outcomes(y, pos_label, labels)
+    validation.check_not_swapped(y, p)
+    return Sample(y, p).weighted(read_weights(sample_weight, len(p)))
 
 
 @dataclass(frozen=True, eq=False)
 class Sample(Problem):
     """One binary calibration problem held as rows.
 
-    The constructor trusts its arguments: :func:`calibrant.data.rows.read_sample` is the way in for
-    arrays from outside.
+    The constructor trusts its arguments: arrays from outside go through :func:`read_sample`.
 
     Attributes
     ----------
@@ -159,10 +106,9 @@ class Sample(Problem):
     w
         Positive weights, or None when every row counts once.
     lowest
-        The smallest score that could be: 1/C for the top class of C, else 0.
+        The smallest possible score: 1/C for the top class of C, else 0.
     is_validated
-        False for plain columns that have not been looked at: a compiled pass checks rows while it
-        adds them up; everything else asks for `rows`, which checks them first.
+        False for plain columns that have not been checked yet.
     """
 
     y: AnyArray
@@ -244,17 +190,16 @@ class Sample(Problem):
     def part(self) -> Sample:
         """Return the problem of some of many rows, taken evenly from all of them."""
         y, p = self._some(self.y), self._some(self.p)
-        # Of a part alone an invalid row's place would not be known.
+        # A part alone would not tell the position of an invalid row.
         if not self.is_validated and not (validation.are_unit(p) and validation.are_unit(y)):
             return self.rows.part()
         return Sample(y, p, None if self.w is None else self._some(self.w), self.lowest)
 
     def _some(self, column: AnyArray) -> AnyArray:
         """Return runs of rows taken from all of a column."""
-        usual = self.n // (_ONE_IN * _RUN)
-        n_runs = min(max(usual, _FEWEST_RUNS), _MOST_RUNS)
-        starts = range(0, self.n, max(self.n // n_runs, _RUN))
-        return np.concatenate([column[start : start + _RUN] for start in starts])
+        n_runs = min(max(self.n // (_ONE_IN * _RUN_ROWS), _MIN_RUNS), _MAX_RUNS)
+        starts = range(0, self.n, max(self.n // n_runs, _RUN_ROWS))
+        return np.concatenate([column[start : start + _RUN_ROWS] for start in starts])
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         """Return one row of sums over bins for each quantity."""
@@ -262,10 +207,10 @@ class Sample(Problem):
             found = passes.bin_sums(*columns, assignment.n_bins)
             if found is not None:
                 return found[[UNIFORM_SUMS[quantity] for quantity in quantities]]
-        # Neighbouring rows often share a bin, and an addition must wait for the one before it to
-        # the same place; taking turns over a few copies of the bins keeps additions flowing.
+        # Neighbouring rows often share a bin, and an addition to a bin must wait for the one before
+        # it: taking turns over a few copies of the bins is faster.
         has_lanes = self.n > BLOCK_ROWS
-        lanes = _TURNS * assignment.n_bins if has_lanes else None
+        lanes = _LANE_OF_ROW * assignment.n_bins if has_lanes else None
         sums = np.zeros((len(quantities), (_LANES if has_lanes else 1) * assignment.n_bins))
         for p, y, w in self.blocks():
             values = [_per_row(quantity, p, y, w) for quantity in quantities]
@@ -282,40 +227,31 @@ class Sample(Problem):
         n_cells, n_moments = smoothing.resolution(self.n, scale)
         moments = self._compiled_moments(n_cells, n_moments, quantities)
         if moments is None:
-            blocks = (
-                (p, [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities])
-                for p, y, w in self.blocks()
-            )
+            blocks = ((p, _values(quantities, p, y, w)) for p, y, w in self.blocks())
             moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
         return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
     def _compiled_moments(
-        self, n_cells: int, n_moments: int, of: tuple[Quantity, ...]
+        self, n_cells: int, n_moments: int, quantities: tuple[Quantity, ...]
     ) -> FloatArray | None:
         """Return the moments of each quantity in each cell, if compiled code can."""
         columns = self._compiled_columns()
         if columns is None or n_moments != passes.N_MOMENTS:
             return None
-        found = []
-        for quantity in of:
-            moments = passes.moments(*columns, n_cells, _PARTS[quantity])
-            if moments is None:
-                return None
-            found.append(moments)
-        return np.array(found)
+        found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
+        return None if any(one is None for one in found) else np.array(found)
 
     def _compiled_columns(self) -> tuple[AnyArray, AnyArray] | None:
-        """Return p and y where compiled passes serve: these find out whether all rows are valid."""
-        if self.w is not None or not passes.is_worth_while(self.p, self.y):
-            return None
-        return self.p, self.y
+        """Return p and y where compiled passes, which check all rows, are worth while."""
+        is_worth_while = self.w is None and passes.is_worth_while(self.p, self.y)
+        return (self.p, self.y) if is_worth_while else None
 
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with margins for noise of scale `tails` around them."""
 
         def blocks(*quantities: Quantity) -> Blocks:
             for p, y, w in self.blocks():
-                values = [_filled(_per_row(quantity, p, y, w), p) for quantity in quantities]
+                values = _values(quantities, p, y, w)
                 inside = (p > 0) & (p < 1)
                 if not inside.all():
                     p, values = p[inside], [value[inside] for value in values]
@@ -330,7 +266,7 @@ class Sample(Problem):
         def ends(quantity: Quantity) -> tuple[float, float]:
             sums = np.zeros(2)
             for p, y, w in self.blocks():
-                value = _filled(_per_row(quantity, p, y, w), p)
+                (value,) = _values([quantity], p, y, w)
                 sums += value[p == 0].sum(), value[p == 1].sum()
             return float(sums[0]), float(sums[1])
 
@@ -391,16 +327,18 @@ class Sample(Problem):
 def _per_row(
     quantity: Quantity, p: FloatArray, y: FloatArray, w: FloatArray | None
 ) -> FloatArray | None:
-    if quantity == "rows":
-        return None
-    if quantity == "weight":
-        return w
-    value = {"pred": p, "true": y}[quantity] if quantity != "residual" else y - p
+    """Return a quantity of each row, None where it is 1."""
+    if quantity in ("rows", "weight"):
+        return w if quantity == "weight" else None
+    value = y - p if quantity == "residual" else p if quantity == "pred" else y
     return value if w is None else w * value
 
 
-def _filled(value: FloatArray | None, p: FloatArray) -> FloatArray:
-    return np.ones(len(p)) if value is None else value
+def _values(
+    quantities: Iterable[Quantity], p: FloatArray, y: FloatArray, w: FloatArray | None
+) -> list[FloatArray]:
+    values = (_per_row(quantity, p, y, w) for quantity in quantities)
+    return [np.ones(len(p)) if value is None else value for value in values]
 
 
 def _times(value: FloatArray | None, part: FloatArray | None) -> FloatArray | None:
@@ -413,31 +351,63 @@ def _float64(array: AnyArray) -> FloatArray:
     return np.asarray(array, dtype=np.float64)
 
 
-# Rows from outside: checked, and made a sample of; labels of groups and clusters.
-#
-# Long plain columns are not read twice: compiled passes check rows while they add them up, and
-# whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
+def sorted_keys(blocks: Iterable[Block], n_rows: int) -> Keys:
+    """Return rows of 0/1 outcomes and weight 1 as sorted integers.
+
+    A double in [0, 1] has its two highest bits clear and sorts like the integer of the same bits,
+    so the outcome fits below it: one plain sort of 64-bit integers, no argsort, no ties to break.
+    """
+    keys = np.empty(n_rows, dtype=np.uint64)
+    start = 0
+    for p, y, _ in blocks:
+        block = keys[start : start + len(p)]
+        np.add(p, 0.0, out=block.view(np.float64))  # turns -0.0 into 0.0
+        np.left_shift(block, _ONE, out=block)
+        block |= y.astype(np.uint64)
+        start += len(p)
+    keys.sort()
+    return keys
 
 
-def read_sample(
-    y_true: Any,
-    y_prob: Any,
-    *,
-    sample_weight: Any = None,
-    pos_label: Any = None,
-    labels: Sequence[Any] | None = None,
-) -> Sample:
-    """Check one-dimensional input and make a sample of it; zero-weight rows are left out."""
-    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
-    for array, name in ((y, "y_true"), (p, "y_prob")):
-        validation.check_not_empty(array, name)
-    y, p = one_column(y, "y_true"), one_column(p, "y_prob")
-    validation.check_same_length(y, "y_true", p, "y_prob")
-    is_plain = sample_weight is pos_label is labels is None and passes.is_worth_while(p, y)
-    if is_plain and not validation.may_be_swapped(y, p):
-        return Sample(y, p, is_validated=False)
-    p = validation.as_numbers(p, "y_prob")
-    validation.check_probabilities(p)
-    y = read_outcomes(y, pos_label, labels)
-    validation.check_not_swapped(y, p)
-    return Sample(y, p).weighted(read_weights(sample_weight, len(p)))
+def pooled_keys(keys: Keys) -> Iterator[Pooled]:
+    """Pool sorted keys by score in blocks, no score in two of them."""
+    start = 0
+    while start < len(keys):
+        last = keys[min(start + _BLOCK_ROWS, len(keys)) - 1]
+        stop = int(np.searchsorted(keys, last | _ONE, side="right"))
+        yield _pool_block(keys[start:stop])
+        start = stop
+
+
+def pooled_rows(p: FloatArray, y: FloatArray, w: FloatArray) -> Pooled:
+    """Pool weighted or soft rows by score; they are sorted by score, outcome and weight."""
+    order = np.lexsort((w, y, p))
+    p, y, w = p[order], y[order], w[order]
+    p += 0.0  # turns -0.0 into 0.0
+    starts = _starts(p)
+    rows = np.diff(starts, append=len(p)).astype(np.float64)
+    with np.errstate(over="ignore", under="ignore"):
+        squared = w * w
+    sums = (np.add.reduceat(v, starts) for v in (w, squared, w * y, w * (y - p)))
+    return Pooled(p[starts], rows, *sums)
+
+
+def _pool_block(keys: Keys) -> Pooled:
+    bits = keys >> _ONE
+    score = bits.view(np.float64)
+    # The bits of 1.0 times 0 or 1 are a double of that value, sooner made than by conversion.
+    true = ((keys & _ONE) * _BITS_OF_ONE).view(np.float64)
+    starts = _starts(bits)
+    if len(starts) == len(keys):
+        rows = np.ones(len(keys))
+        return Pooled(score, rows, rows, rows, true, true - score)
+    rows = np.diff(starts, append=len(keys)).astype(np.float64)
+    score, true = score[starts], np.add.reduceat(true, starts)
+    return Pooled(score, rows, rows, rows, true, true - rows * score)
+
+
+def _starts(ordered: AnyArray) -> Index:
+    new = np.empty(len(ordered), dtype=bool)
+    new[0] = True
+    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
+    return np.flatnonzero(new)

@@ -28,8 +28,8 @@ from calibrant._base import FloatArray, TabularResult
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import RowOptions, one_problem, reduce_classes
-from calibrant.data.problem import Pooled, Problem
-from calibrant.data.rows import Sample, joined, rearranged
+from calibrant.data.problem import Pooled, Problem, joined
+from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm
@@ -218,7 +218,7 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
         return cells
     single = Sample(outcomes, scores).pooled
     order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
-    return rearranged(joined((cells, single)), order)
+    return joined((cells, single), order)
 
 
 def _may_hold_extreme(rise: FloatArray, fall: FloatArray) -> npt.NDArray[np.bool_]:
