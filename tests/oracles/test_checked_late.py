@@ -70,8 +70,8 @@ def test_swapped_arguments_are_recognised(look):
 @pytest.mark.usefixtures("compiled")
 def test_a_bad_score_among_those_seen_first(monkeypatch):
     monkeypatch.setattr(smooth, "_MANY", 1000)
-    monkeypatch.setattr(rows, "_RUN", 64)
-    monkeypatch.setattr(rows, "_FEWEST_RUNS", 4)
+    monkeypatch.setattr(rows, "_RUN_ROWS", 64)
+    monkeypatch.setattr(rows, "_MIN_RUNS", 4)
     y, p = some_rows("continuous")
     for place in (3, N - 1):
         wrong = p.copy()

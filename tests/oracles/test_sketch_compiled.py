@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant import CalibrantError, sketch
+from calibrant import CalibrantError
+from calibrant.data import sketch
 from calibrant.numerics import passes
 
 pytest.importorskip("numba")

@@ -1,4 +1,4 @@
-"""Rows into cells: the pass over the rows by which a sketch is made."""
+"""Sketches: constant-size, mergeable summaries of any number of rows."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from calibrant._base import AnyArray, FloatArray, IntArray, write_atomically
 from calibrant.data import validation
@@ -31,158 +32,46 @@ from calibrant.numerics import passes
 
 __all__ = ["Sketch"]
 
-# From so many rows on, it is faster to count them while they are checked, on trial.
+# From so many rows on, it is faster to count them while they are checked.
 _LONG = 1 << 15
 # Counts of fewer rows than this are kept in half the memory while rows are counted.
-_MOST_IN_32_BITS = 1 << 31
-
-
-def add_rows(
-    cells: Cells, table: CellTable, y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any
-) -> None:
-    """Add rows to a table; they are checked before any is added."""
-    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
-    if y.size == p.size == 0 and sample_weight is None:
-        return
-    if sample_weight is pos_label is None:
-        counted = _counted(cells, y, p)
-        if counted is not None:
-            table.add_counts(*counted)
-            return
-    if sample_weight is not None and _weighs_nothing(as_array(sample_weight, "sample_weight"), p):
-        return
-    sample = read_sample(y, p, sample_weight=sample_weight, pos_label=pos_label)
-    table.is_weighted |= sample.is_weighted
-    deposit = Deposit(cells, table)
-    for p, y, w in sample.blocks():
-        is_soft = not validation.all_zero_or_one(y)
-        table.is_soft |= is_soft
-        if w is None and not is_soft:
-            deposit.count(p, y)
-        else:
-            deposit.weigh(p, y, np.ones(len(p)) if w is None else w)
-
-
-def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
-    """Return counts and offsets of many rows, or None where they are few, or not all sound."""
-    is_plain = y.dtype.kind in "buif" and p.dtype.kind == "f" and y.shape == p.shape
-    if not is_plain or p.ndim != 1 or len(p) < _LONG:
-        return None
-    # On the logit scale most of the time is that of logarithms, which numpy takes no longer for.
-    is_compiled = cells.scale == "probability" and passes.is_worth_while(p, y)
-    return (_count_compiled if is_compiled else _count)(cells, y, p)
-
-
-def _count_compiled(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
-    found = passes.counts(p, y, cells.n_cells)
-    if found is None:
-        return None
-    number, first, second = found
-    return number.astype(np.int64), first + 1j * second
-
-
-def _count(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
-    """Return counts and offsets of these rows, or None where any is not 0/1 with p in [0, 1]."""
-    table = CellTable.empty(cells.size)
-    if len(p) < _MOST_IN_32_BITS:
-        table.counts = table.counts.astype(np.int32)
-    deposit = Deposit(cells, table)
-    for scores, outcomes, _ in Sample(y, p).blocks():
-        if not (validation.are_unit(scores) and validation.all_zero_or_one(outcomes)):
-            return None
-        deposit.count(scores, outcomes)
-    return table.counts, table.offsets
-
-
-def _weighs_nothing(w: AnyArray, p: AnyArray) -> bool:
-    """Tell whether all weights are 0, as those of a batch in a stream may well be."""
-    return w.shape == p.shape and w.dtype.kind in "buif" and not w.any()
-
-
-class Deposit:
-    """Adds blocks of rows to a table, in memory made once: fresh memory costs more than work."""
-
-    def __init__(self, cells: Cells, table: CellTable) -> None:
-        self._cells, self._table = cells, table
-        self._cell = self._offset = self._share = np.empty(0)
-        self._short, self._place = np.empty(0, np.int32), np.empty(0, np.intp)
-        self._powers = np.empty(0, np.complex128)
-
-    def count(self, p: FloatArray, y: FloatArray) -> None:
-        """Add rows of weight 1 and outcome 0 or 1."""
-        cell, powers, share = self._locate(p)
-        np.multiply(y, self._cells.size, out=share)
-        share += cell
-        place, counts = self._places(share), self._table.counts.reshape(-1)
-        # A number of another type would be converted at every row.
-        np.add.at(counts, place, counts.dtype.type(1))
-        np.add.at(self._table.offsets.reshape(-1), place, powers)
-
-    def weigh(self, p: FloatArray, y: FloatArray, w: FloatArray) -> None:
-        """Add rows of any weights and outcomes, each partly under either outcome."""
-        cell, powers, share = self._locate(p)
-        place = self._places(cell)
-        weighed = self._table.weighing()
-        np.add.at(weighed.rows, place, 1)
-        np.add.at(weighed.squares, place, w * w)
-        weighed.true_squared += float((w * y * y).sum())
-        for outcome, part in enumerate((1 - y, y)):
-            np.multiply(w, part, out=share)
-            np.add.at(weighed.weight[outcome], place, share)
-            np.add.at(self._table.offsets[outcome], place, share * powers)
-
-    def _places(self, cell: FloatArray) -> Index:
-        """Return whole numbers as such, by way of 32 bits: processors convert several at a time."""
-        short, place = self._short[: len(cell)], self._place[: len(cell)]
-        np.copyto(short, cell, casting="unsafe")
-        np.copyto(place, short)
-        return place
-
-    def _locate(self, p: FloatArray) -> tuple[FloatArray, Offsets, FloatArray]:
-        """Return cells, d + i d^2 of the offsets d in them, and spare room."""
-        n = len(p)
-        if n > len(self._cell):
-            self._cell, self._offset, self._share = np.empty((3, n))
-            self._short, self._place = np.empty(n, np.int32), np.empty(n, np.intp)
-            self._powers = np.empty(n, np.complex128)
-        cell, offset, powers = self._cell[:n], self._offset[:n], self._powers[:n]
-        self._cells.locate(p, cell, offset)
-        powers.real = offset
-        np.multiply(offset, offset, out=powers.imag)
-        return cell, powers, self._share[:n]
-
-
-# Sketch: constant-size, mergeable knowledge of any number of rows.
+_MAX_IN_32_BITS = 1 << 31
 
 
 class Sketch:
-    """Constant-size, mergeable knowledge of one binary calibration problem.
+    """Constant-size, mergeable summary of one binary calibration problem.
 
     For each cell of scores and each outcome it keeps the weight of the rows and the sums of their
     offsets from the cell's centre and of the offsets' squares: counts are whole numbers held
     exactly, and offsets are small and centred, so nothing is lost however many rows there are.
 
-    A sketch stands in for the pair ``(y_true, y_prob)`` in measures, curves and tests. Binned
-    errors, at any number of bins that divides `n_cells`, and the Brier score are exact; smooth and
-    cumulative measures come within a bound that :func:`calibrant.error_bound` gives; what a sketch
-    cannot answer is refused with a :class:`calibrant.SketchError`.
+    A sketch replaces the pair ``(y_true, y_prob)`` in measures, curves and tests. Binned errors, at
+    any number of bins that divides `n_cells`, and the Brier score are exact; smooth and cumulative
+    measures come within a bound that :func:`calibrant.error_bound` gives; what a sketch cannot
+    answer is refused with a :class:`calibrant.SketchError`.
 
     Parameters
     ----------
-    n_cells
-        How many cells divide the scores. A sketch takes 48 bytes a cell, 2.4 MB unless told
-        otherwise (80 bytes once rows carry weights or are soft). For class-wise work, one sketch a
-        class, take fewer: with 2520 cells a thousand classes are 120 MB.
-    scale
+    n_cells : int
+        Number of cells of scores. A sketch takes 48 bytes per cell, 2.4 MB by default (80 bytes
+        once rows carry weights or are soft). For one sketch per class take fewer: with 2520 cells
+        a thousand classes are 120 MB.
+    scale : {"probability", "logit"}
         "probability": cells of equal width from 0 to 1. "logit": of equal width in logits from
         -20 to 20, for :func:`calibrant.logit_smoothed_ece` and the logit scale of
         :func:`calibrant.smooth_ece`, with four more cells for what lies outside.
 
+    See Also
+    --------
+    calibrant.sketch : Sketches of files and dataframes, by group if asked.
+    calibrant.error_bound : How far a measure of a sketch may be from that of its rows.
+
     Notes
     -----
-    Equality is of state, bit for bit; the last bits of sums depend on batches, cores and whether
-    numba is at hand, so that the same rows are better compared with :meth:`allclose`. One sketch
-    is not for several threads at once: give each its own, and add them.
+    Two sketches are equal where all their numbers are, bit for bit. The last bits of sums depend on
+    batches, cores and whether numba is installed: compare sketches of the same rows with
+    :meth:`allclose`. A sketch must not be updated by several threads at once: give each its own,
+    and add them.
 
     Examples
     --------
@@ -203,41 +92,48 @@ class Sketch:
 
     @classmethod
     def of_table(cls, cells: Cells, table: CellTable) -> Self:
-        """Return a sketch that holds a table, which it takes over."""
+        """Return a sketch that holds a table, which is not copied."""
         if table.size != cells.size:
             raise SketchError(f"a table of {table.size} cells does not fit {cells.size} of them")
+        if table.n > MOST_ROWS:
+            raise SketchError(f"a sketch counts up to 2^53 rows exactly; this would make {table.n}")
         made = cls.__new__(cls)
-        made._cells, made._table = cells, _with_room(table)
+        made._cells, made._table = cells, table
         return made
 
     def update(
-        self, y_true: Any, y_prob: Any, sample_weight: Any = None, *, pos_label: Any = None
+        self,
+        y_true: ArrayLike,
+        y_prob: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        *,
+        pos_label: Any = None,
     ) -> Self:
-        """Take in rows.
+        """Add rows; where any is refused, none is added.
 
         Parameters
         ----------
-        y_true
-            Outcomes: 0/1, bool, soft labels in [0, 1], or two labels with `pos_label`.
-        y_prob
-            Predicted probabilities, shape (n,).
-        sample_weight
-            Non-negative weights, 0 or from 1e-100 to 1e100; a row of weight 0 is ignored.
-        pos_label
-            The label that `y_prob` speaks of, where the two labels are not 0 and 1.
+        y_true : array_like
+            Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`.
+        y_prob : array_like of shape (n,)
+            Predicted probabilities.
+        sample_weight : array_like, optional
+            Non-negative weights, 0 or from 1e-100 to 1e100; rows of weight 0 are ignored.
+        pos_label : label, optional
+            The label whose probability `y_prob` is, where the two labels are not 0 and 1.
 
         Returns
         -------
         Sketch
-            Itself. Where rows are refused, none of them has been taken in.
+            The sketch itself.
         """
         if isinstance(y_true, Sketch):
             raise SketchError("sketches are merged with +: update takes rows")
-        add_rows(self._cells, self._table, y_true, y_prob, sample_weight, pos_label)
+        _add_rows(self._cells, self._table, y_true, y_prob, sample_weight, pos_label)
         return self
 
     def __add__(self, other: object) -> Sketch:
-        # sum() starts from 0, and so do the sums of parts that have no rows.
+        # sum() starts from 0.
         if isinstance(other, int) and other == 0:
             return copy.copy(self)
         if not isinstance(other, Sketch):
@@ -258,7 +154,7 @@ class Sketch:
         return copy.copy(self)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        # Between processes it travels as the bytes that it has in files.
+        # Pickled as the bytes that it has in files.
         return Sketch.from_bytes, (self.to_bytes(),)
 
     def __eq__(self, other: object) -> bool:
@@ -266,7 +162,7 @@ class Sketch:
             return NotImplemented
         return self._cells == other._cells and self._table.same(other._table)
 
-    __hash__ = None  # type: ignore[assignment]  # it changes as rows come in
+    __hash__ = None  # type: ignore[assignment]  # it is mutable
 
     def allclose(self, other: Sketch, *, rtol: float = 1e-12) -> bool:
         """Tell whether two sketches hold the same rows, up to rounding of their sums.
@@ -285,36 +181,36 @@ class Sketch:
 
     @property
     def n_cells(self) -> int:
-        """How many cells divide the scores."""
+        """The number of cells of scores, outer ones excluded."""
         return self._cells.n_cells
 
     @property
     def scale(self) -> Scale:
-        """Where the cells are of equal width."""
+        """The scale on which cells have equal width."""
         return self._cells.scale
 
     @property
     def cells(self) -> Cells:
-        """The cells themselves."""
+        """The cells."""
         return self._cells
 
     @property
     def table(self) -> CellTable:
-        """The numbers kept for each cell; they change as rows come in."""
+        """The sums over the rows of each cell; `update` changes them."""
         return self._table
 
     @property
     def n(self) -> int:
-        """The number of rows taken in."""
+        """The number of rows."""
         return self._table.n
 
     @property
     def weight(self) -> float:
-        """Their total weight."""
+        """The total weight of the rows."""
         return float(self._table.weight.sum())
 
     def to_bytes(self) -> bytes:
-        """Return the sketch as bytes, which :meth:`from_bytes` reads anywhere."""
+        """Return the sketch as bytes, which :meth:`from_bytes` reads on any machine."""
         return to_bytes(self._cells, self._table)
 
     @classmethod
@@ -323,7 +219,7 @@ class Sketch:
         return cls.of_table(*from_bytes(data))
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the sketch to a file, all of it or nothing: a file there before stays whole."""
+        """Write the sketch to a file, as a whole or not at all."""
         write_atomically(path, self.to_bytes())
 
     @classmethod
@@ -348,8 +244,107 @@ class Sketch:
         return f"Sketch(n={self.n}, weight={self.weight:.10g}, {self._cells_in_words()})"
 
 
-def _with_room(table: CellTable) -> CellTable:
-    """Return the table unless its counts are no longer exact."""
-    if table.n > MOST_ROWS:
-        raise SketchError(f"a sketch counts up to 2^53 rows exactly; this would make {table.n}")
-    return table
+def _add_rows(
+    cells: Cells, table: CellTable, y_true: Any, y_prob: Any, sample_weight: Any, pos_label: Any
+) -> None:
+    """Add rows to a table; they are checked before any is added."""
+    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    if y.size == p.size == 0 and sample_weight is None:
+        return
+    if sample_weight is pos_label is None:
+        counted = _counted(cells, y, p)
+        if counted is not None:
+            table.counts += counted[0]
+            table.offsets += counted[1]
+            return
+    if sample_weight is not None and _is_all_zero(as_array(sample_weight, "sample_weight"), p):
+        return
+    sample = read_sample(y, p, sample_weight=sample_weight, pos_label=pos_label)
+    table.is_weighted |= sample.is_weighted
+    adder = _Adder(cells, table)
+    for p, y, w in sample.blocks():
+        is_soft = not validation.all_zero_or_one(y)
+        table.is_soft |= is_soft
+        if w is None and not is_soft:
+            adder.count(p, y)
+        else:
+            adder.weigh(p, y, np.ones(len(p)) if w is None else w)
+
+
+def _is_all_zero(w: AnyArray, p: AnyArray) -> bool:
+    """Tell whether all weights are 0, as those of a batch in a stream may well be."""
+    return w.shape == p.shape and w.dtype.kind in "buif" and not w.any()
+
+
+def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:
+    """Return counts and offsets of many rows, None where they are few or not all 0/1 and valid."""
+    is_plain = y.dtype.kind in "buif" and p.dtype.kind == "f" and y.shape == p.shape
+    if not is_plain or p.ndim != 1 or len(p) < _LONG:
+        return None
+    # On the logit scale most of the time is that of logarithms, for which numpy is as fast.
+    if cells.scale == "probability" and passes.is_worth_while(p, y):
+        found = passes.counts(p, y, cells.n_cells)
+        return None if found is None else (found[0].astype(np.int64), found[1] + 1j * found[2])
+    table = CellTable.empty(cells.size)
+    if len(p) < _MAX_IN_32_BITS:
+        table.counts = table.counts.astype(np.int32)
+    adder = _Adder(cells, table)
+    for scores, outcomes, _ in Sample(y, p).blocks():
+        if not (validation.are_unit(scores) and validation.all_zero_or_one(outcomes)):
+            return None
+        adder.count(scores, outcomes)
+    return table.counts, table.offsets
+
+
+class _Adder:
+    """Adds blocks of rows to a table, in memory that is allocated once."""
+
+    def __init__(self, cells: Cells, table: CellTable) -> None:
+        self._cells, self._table = cells, table
+        self._allocate(0)
+
+    def _allocate(self, n: int) -> None:
+        self._cell, self._offset, self._value = np.empty((3, n))
+        self._short, self._index = np.empty(n, np.int32), np.empty(n, np.intp)
+        self._powers = np.empty(n, np.complex128)
+
+    def count(self, p: FloatArray, y: FloatArray) -> None:
+        """Add rows of weight 1 and outcome 0 or 1."""
+        cell, powers, place = self._locate(p)
+        np.multiply(y, self._cells.size, out=place)
+        place += cell
+        index, counts = self._as_index(place), self._table.counts.reshape(-1)
+        # A number of another type would be converted at every row.
+        np.add.at(counts, index, counts.dtype.type(1))
+        np.add.at(self._table.offsets.reshape(-1), index, powers)
+
+    def weigh(self, p: FloatArray, y: FloatArray, w: FloatArray) -> None:
+        """Add rows of any weights and outcomes, each partly under either outcome."""
+        cell, powers, weight = self._locate(p)
+        index = self._as_index(cell)
+        weighed = self._table.weighing()
+        np.add.at(weighed.rows, index, 1)
+        np.add.at(weighed.squares, index, w * w)
+        weighed.true_squared += float((w * y * y).sum())
+        for outcome, part in enumerate((1 - y, y)):
+            np.multiply(w, part, out=weight)
+            np.add.at(weighed.weight[outcome], index, weight)
+            np.add.at(self._table.offsets[outcome], index, weight * powers)
+
+    def _as_index(self, cell: FloatArray) -> Index:
+        """Return whole numbers as such, by way of 32 bits: processors convert several at a time."""
+        short, index = self._short[: len(cell)], self._index[: len(cell)]
+        np.copyto(short, cell, casting="unsafe")
+        np.copyto(index, short)
+        return index
+
+    def _locate(self, p: FloatArray) -> tuple[FloatArray, Offsets, FloatArray]:
+        """Return cells, d + i d^2 of the offsets d in them, and memory for as many numbers."""
+        n = len(p)
+        if n > len(self._cell):
+            self._allocate(n)
+        cell, offset, powers = self._cell[:n], self._offset[:n], self._powers[:n]
+        self._cells.locate(p, cell, offset)
+        powers.real = offset
+        np.multiply(offset, offset, out=powers.imag)
+        return cell, powers, self._value[:n]

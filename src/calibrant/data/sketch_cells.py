@@ -1,9 +1,8 @@
-"""Cells: which score is counted where in a sketch.
+"""The cells of a sketch, and the sums over the rows of each.
 
 Cell k holds the scores e_k <= p < e_{k+1}: the rule of :mod:`calibrant.data.binning`. The edges
-e_0 < ... < e_N are doubles in a table, the same on every machine, and a score belongs where
-comparing it with them puts it: arithmetic only guesses. So every engine that counts rows into cells
-agrees to the last row.
+e_0 < ... < e_N are doubles, the same on every machine, and comparison with them decides, so that
+every engine that counts rows into cells agrees to the last row.
 
 On the probability scale e_k is k/N, correctly rounded, and the last cell also holds 1. Any number
 of bins that divides N is made of whole cells. The default, 50 400 = 2^5 3^2 5^2 7, is divided by
@@ -20,6 +19,7 @@ A row's offset is its distance from its cell's centre in units of the cell's wid
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from typing import ClassVar, Literal, Self
@@ -32,58 +32,68 @@ from calibrant.data.binning import UniformBins
 from calibrant.numerics.probability import logit
 
 Scale = Literal["probability", "logit"]
+# Sums of w d and w d^2 as real and imaginary part: numpy adds a complex number in hardly more time
+# than a real one.
+Offsets = npt.NDArray[np.complex128]
 
 DEFAULT_CELLS = 50_400
-# A hundred megabytes: a few forged bytes must not be able to ask for more.
+# A hundred megabytes: a forged header must not be able to ask for more.
 MOST_CELLS = 1 << 21
+# Whole numbers up to here are exact in a double.
+MOST_ROWS = 2**53
 LOGIT_REACH = 20
 # p * N is rounded once: offsets this near to a half are compared with the edges.
-NEAR_EDGE = 0.5 - 1e-8
+_NEAR_EDGE = 0.5 - 1e-8
 # The outer cells of the logit scale, counted from the first after the inner ones.
 N_OUTER = 4
 AT_ZERO, BELOW, ABOVE, AT_ONE = range(N_OUTER)
 
 
 @dataclass(frozen=True)
-class Cells:
-    """A way to divide the scores into `n_cells` inner cells and perhaps some outer ones."""
+class Cells(ABC):
+    """`n_cells` cells of equal width on a scale, and perhaps some outer ones."""
 
     n_cells: int
     scale: ClassVar[Scale]
-
-    @property
-    def edges(self) -> FloatArray:
-        """The n_cells + 1 edges of the inner cells."""
-        raise NotImplementedError
+    # The length of the scale, the maximum of dp/du along it, and the number of outer cells.
+    length: ClassVar[float]
+    max_slope: ClassVar[float]
+    n_outer: ClassVar[int]
 
     @property
     def size(self) -> int:
         """The number of cells, the outer ones included."""
-        raise NotImplementedError
+        return self.n_cells + self.n_outer
 
     @property
     def width(self) -> float:
         """The width of an inner cell on this scale."""
-        raise NotImplementedError
+        return self.length / self.n_cells
 
     @property
     def steepest(self) -> float:
         """The maximum change of p over a cell."""
-        raise NotImplementedError
+        return self.max_slope * self.width
 
+    @property
+    @abstractmethod
+    def edges(self) -> FloatArray:
+        """The n_cells + 1 edges of the inner cells."""
+
+    @abstractmethod
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
         """Write the cell of each score, a whole number, and its offset from the centre."""
-        raise NotImplementedError
 
+    @abstractmethod
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return p, dp/dd and d2p/dd2 at the centre of each inner cell, d being the offset."""
-        raise NotImplementedError
 
 
 class ProbabilityCells(Cells):
     """Cells of equal width over [0, 1]."""
 
     scale: ClassVar[Scale] = "probability"
+    length, max_slope, n_outer = 1.0, 1.0, 0
 
     @cached_property
     def _bins(self) -> UniformBins:
@@ -94,21 +104,6 @@ class ProbabilityCells(Cells):
         """The correctly rounded k / n_cells."""
         return self._bins.edges
 
-    @property
-    def size(self) -> int:
-        """The number of cells."""
-        return self.n_cells
-
-    @property
-    def width(self) -> float:
-        """The width of a cell."""
-        return 1 / self.n_cells
-
-    @property
-    def steepest(self) -> float:
-        """The maximum change of p over a cell."""
-        return self.width
-
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
         """Write the cell of each score and its offset from the cell's centre."""
         np.multiply(p, self.n_cells, out=offset)
@@ -116,41 +111,27 @@ class ProbabilityCells(Cells):
         offset -= cell
         offset -= 0.5
         # The product is rounded once: only next to an edge may it be on the wrong side.
-        if offset.max() > NEAR_EDGE or offset.min() < -NEAR_EDGE:
-            (near,) = np.nonzero(np.abs(offset) > NEAR_EDGE)
+        if offset.max() > _NEAR_EDGE or offset.min() < -_NEAR_EDGE:
+            (near,) = np.nonzero(np.abs(offset) > _NEAR_EDGE)
             found = self._bins.index(p[near])
             cell[near], offset[near] = found, p[near] * self.n_cells - found - 0.5
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the centres, the width and no curvature."""
         centre = (np.arange(self.n_cells) + 0.5) / self.n_cells
-        return centre, np.full(self.n_cells, 1 / self.n_cells), np.zeros(self.n_cells)
+        return centre, np.full(self.n_cells, self.width), np.zeros(self.n_cells)
 
 
 class LogitCells(Cells):
     """Cells of equal width over the logits from -20 to 20, and four for what lies outside."""
 
     scale: ClassVar[Scale] = "logit"
+    length, max_slope, n_outer = 2.0 * LOGIT_REACH, 1 / 4, N_OUTER
 
     @cached_property
     def edges(self) -> FloatArray:
         """The correctly rounded probabilities at the logits -20 + 40 k / n_cells."""
-        return logit_edges(self.n_cells)
-
-    @property
-    def size(self) -> int:
-        """The number of cells, the outer ones included."""
-        return self.n_cells + N_OUTER
-
-    @property
-    def width(self) -> float:
-        """The width of an inner cell, in logits."""
-        return 2 * LOGIT_REACH / self.n_cells
-
-    @property
-    def steepest(self) -> float:
-        """The maximum change of p over a cell: a quarter of that of its logit."""
-        return self.width / 4
+        return _logit_edges(self.n_cells)
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
         """Write the cell of each score and its offset from the cell's centre."""
@@ -168,9 +149,7 @@ class LogitCells(Cells):
         offset -= 0.5
         if len(outside):
             x = p[outside]
-            outer = np.where(
-                x < 0.5, np.where(x == 0, AT_ZERO, BELOW), np.where(x == 1, AT_ONE, ABOVE)
-            )
+            outer = np.select([x == 0, x == 1, x < 0.5], [AT_ZERO, AT_ONE, BELOW], ABOVE)
             cell[outside], offset[outside] = n + outer, 0.0
 
     def expansion(self) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -182,9 +161,9 @@ class LogitCells(Cells):
         return p, p * q * self.width, p * q * (q - p) * self.width**2
 
 
-# The edges of a few numbers of cells are kept: they take a microsecond each.
+# Kept for a few numbers of cells: an edge takes a microsecond.
 @lru_cache(maxsize=4)
-def logit_edges(n_cells: int) -> FloatArray:
+def _logit_edges(n_cells: int) -> FloatArray:
     """Return the correctly rounded probabilities at the logits -20 + 40 k / n_cells.
 
     The exp of a mathematical library differs in the last bit between processors, so the odds are
@@ -203,12 +182,10 @@ def logit_edges(n_cells: int) -> FloatArray:
 
 def _exp(numerator: int, denominator: int, one: int) -> int:
     """Return exp(numerator / denominator) in units of 1 / one, by its power series."""
-    total = term = one
-    n = 1
+    total, term, n = one, one, 1
     while term:
         term = term * numerator // (denominator * n)
-        total += term
-        n += 1
+        total, n = total + term, n + 1
     return total
 
 
@@ -217,24 +194,14 @@ def make_cells(n_cells: int, scale: Scale) -> Cells:
     return ProbabilityCells(n_cells) if scale == "probability" else LogitCells(n_cells)
 
 
-# The numbers that a sketch keeps: for each cell, weights and sums of offsets by outcome.
-
-# Whole numbers up to here are exact in a double.
-MOST_ROWS = 2**53
-
-# Sums of w d and w d^2 as real and imaginary part: numpy scatters a complex number in hardly more
-# time than a real one.
-Offsets = npt.NDArray[np.complex128]
-
-
 @dataclass(eq=False)
 class Weighed:
-    """What is known of rows that carry weights or are soft.
+    """Sums over rows that carry weights or are soft.
 
     Attributes
     ----------
     rows
-        How many there are in each cell.
+        The number of rows in each cell.
     weight
         The sums of w (1 - y) and of w y, shape (2, cells).
     squares
@@ -250,7 +217,7 @@ class Weighed:
 
     @classmethod
     def empty(cls, size: int) -> Self:
-        """Return what is known of no rows."""
+        """Return the sums over no rows."""
         return cls(np.zeros(size, dtype=np.int64), np.zeros((2, size)), np.zeros(size))
 
     def __add__(self, other: Weighed) -> Weighed:
@@ -269,12 +236,12 @@ class CellTable:
     Attributes
     ----------
     counts
-        How many rows of weight 1 have either outcome, shape (2, cells).
+        The number of rows of weight 1 with either outcome, shape (2, cells).
     offsets
         Sums of w d + i w d^2 of the offsets d of all rows, shape (2, cells). A soft row y is
         weight y under outcome 1 and 1 - y under outcome 0.
     weighed
-        What there is beside the counts, if any row carries a weight or is soft.
+        The sums over rows that carry weights or are soft, None where there are no such rows.
     is_weighted, is_soft
         Whether any rows came with weights, and whether any outcome lay between 0 and 1.
     """
@@ -292,19 +259,17 @@ class CellTable:
 
     @property
     def size(self) -> int:
-        """How many cells there are."""
+        """The number of cells."""
         return int(self.counts.shape[1])
 
     @property
     def n(self) -> int:
-        """How many rows there are."""
-        return int(self.counts.sum()) + (
-            0 if self.weighed is None else int(self.weighed.rows.sum())
-        )
+        """The number of rows."""
+        return int(self.rows.sum())
 
     @property
     def rows(self) -> IntArray:
-        """How many rows each cell holds."""
+        """The number of rows in each cell."""
         counted: IntArray = self.counts.sum(axis=0)
         return counted if self.weighed is None else counted + self.weighed.rows
 
@@ -332,18 +297,13 @@ class CellTable:
         return np.stack((self.weight, self.offsets.real, self.offsets.imag))
 
     def weighing(self) -> Weighed:
-        """Return the part for weighted and soft rows, made if there was none."""
+        """Return the part for weighted and soft rows, added if there was none."""
         if self.weighed is None:
             self.weighed = Weighed.empty(self.size)
         return self.weighed
 
-    def add_counts(self, counts: IntArray, offsets: Offsets) -> None:
-        """Add rows of weight 1 and outcome 0 or 1."""
-        self.counts += counts
-        self.offsets += offsets
-
     def copy(self) -> CellTable:
-        """Return a table of its own with the same numbers."""
+        """Return a table with the same numbers and no shared array."""
         return self + CellTable.empty(self.size)
 
     def __add__(self, other: CellTable) -> CellTable:
@@ -358,30 +318,24 @@ class CellTable:
         )
 
     def same(self, other: CellTable) -> bool:
-        """Tell whether two tables say the same of every cell, bit for bit."""
-        return (self.is_weighted, self.is_soft, self.true_squared) == (
-            other.is_weighted,
-            other.is_soft,
-            other.true_squared,
-        ) and all(
-            np.array_equal(getattr(self, name), getattr(other, name))
-            for name in ("rows", "weight", "squares", "offsets")
-        )
+        """Tell whether two tables are equal in every cell, bit for bit."""
+        names = ("is_weighted", "is_soft", "true_squared", "rows", "weight", "squares", "offsets")
+        return all(np.array_equal(getattr(self, name), getattr(other, name)) for name in names)
 
     def close(self, other: CellTable, rtol: float, width: float) -> bool:
         """Tell whether counts are equal and sums differ by `rtol` of their cell's weight.
 
-        Sums of offsets are compared in units of the scale, of which a cell is `width`: that is
-        what logarithms round.
+        Sums of offsets are compared in units of the scale, where logarithms are rounded; a cell
+        has this width.
         """
         if (self.is_weighted, self.is_soft) != (other.is_weighted, other.is_soft):
             return False
         if not np.array_equal(self.rows, other.rows):
             return False
-        room = rtol * self.weight.sum(axis=0)
+        tolerance = rtol * self.weight.sum(axis=0)
         return bool(
-            np.all(np.abs(self.weight - other.weight) <= room)
-            and np.all(np.abs(self.offsets - other.offsets) * width <= room)
+            np.all(np.abs(self.weight - other.weight) <= tolerance)
+            and np.all(np.abs(self.offsets - other.offsets) * width <= tolerance)
             and np.allclose(self.squares, other.squares, rtol=rtol, atol=0)
-            and abs(self.true_squared - other.true_squared) <= room.sum()
+            and abs(self.true_squared - other.true_squared) <= tolerance.sum()
         )
