@@ -3,15 +3,15 @@
 One rule decides which bin or cell holds a score, here and in every engine that has its own
 translation of it (compiled passes, SQL, torch): the score is compared with the edges in double
 precision, and bin k holds ``edges[k] <= p < edges[k+1]``, the last bin also 1. Truncating
-``p * n_bins`` only guesses: 0.29 * 100 is 28.999999999999996, and forecasts rounded to hundredths
-sit exactly on edges. Uniform edges are the correctly rounded k/B.
+``p * n_bins`` would be wrong: 0.29 * 100 is 28.999999999999996, and forecasts rounded to hundredths
+lie exactly on edges. Uniform edges are the correctly rounded k/B.
 
-A *layout* (:class:`Uniform`, :class:`EqualMass`) says where a given number of bins lie; a
-*binning* is a layout with a number or a rule for it, or :class:`Fixed` edges. Either lays *bins*
-over a problem.
+A *layout* (:class:`Uniform`, :class:`EqualMass`) makes *bins* of a problem, given their number; a
+*binning* also knows their number, a rule for it (:func:`square_root`, :func:`largest_monotone`,
+:func:`leave_one_out`), or :class:`Fixed` edges. The order of rows never matters.
 
-An *assignment* says with what weight a row belongs to each bin: bins themselves assign hard, one
-row to one bin; :class:`Convex` splits a row between the two bins whose centres enclose it.
+An *assignment* gives the weight with which a row belongs to each bin: bins assign each row to one
+of them; :class:`Convex` splits a row between the two bins whose centres enclose it.
 """
 
 from __future__ import annotations
@@ -31,9 +31,17 @@ Side = Literal["left", "right"]
 
 _EPS = float(np.finfo(np.float64).eps)
 _FEW_BINS = 1000
-# Points of the grid from which the bins of many scores are found, a power of two, and the most
-# edges between two points for this to be faster than a binary search: about ten times with few.
+# Points of the grid from which the bins of many scores are found, a power of two, and the maximum
+# number of edges between two points for which this is faster than a binary search.
 _GRID, _MOST_EDGES = 1 << 14, 4
+# The best count for squared loss grows like n^(1/3): counts up to ten times that are tried.
+_CV_REACH = 10
+# The number of counts of the sweep that are tried at a time.
+_SWEEP_BATCH = 1024
+# Equal means or losses differ by less than this, by rounding.
+_SLACK = 1e-12
+# Below every mean outcome, so that an empty bin never hides a fall or makes one.
+_EMPTY = -1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -116,7 +124,7 @@ class UniformBins(Bins):
     @staticmethod
     def of(n_bins: int, closed: Side = "left") -> UniformBins:
         """Return `n_bins` bins with edges k / n_bins."""
-        # A few bins are kept for the next call: laying them takes longer than filling them.
+        # A few bins are kept for the next call: making them takes longer than filling them.
         return (_kept_uniform if n_bins <= _FEW_BINS else _uniform)(n_bins, closed)
 
     def divided(self, n_parts: int) -> UniformBins:
@@ -130,17 +138,17 @@ class UniformBins(Bins):
 
     @cached_property
     def _guard(self) -> FloatArray:
-        # The edge a row must have reached (closed left) or passed (closed right) to stay in, or
-        # move on from, the bin that the multiplication found. No row passes the last edge.
+        # The lower edge of each bin (closed left), which a row must have reached to stay in it, or
+        # the upper one (closed right), beyond which a row moves on.
         if self.closed == "left":
             return np.concatenate((self.edges[:-1], [np.inf]))
         return self.edges[1:]
 
     def index(self, p: FloatArray) -> Index:
         """Return the bin of each score."""
-        # k/B and p*B are each rounded once, so p*B can land on the wrong side of a whole number
-        # by a few units in the last place. Leaning the product to one side by more than that
-        # makes the error one-sided, and one comparison with the exact edge corrects it.
+        # k/B and p*B are each rounded once, so p*B may be on the wrong side of a whole number by a
+        # few units in the last place. Scaling the product by more than that makes the error
+        # one-sided, and one comparison with the exact edge corrects it.
         if self.closed == "left" and self.n_bins & (self.n_bins - 1) == 0:
             # Products with a power of two are exact.
             return np.minimum((p * self.n_bins).astype(np.intp), self.n_bins - 1)
@@ -201,14 +209,14 @@ class Binning(Protocol):
     """A complete rule for bins over a problem."""
 
     def bins(self, problem: Problem) -> Bins:
-        """Lay the bins over a problem."""
+        """Return the bins of a problem."""
 
 
 class Layout(Protocol):
-    """A rule for where bins lie that leaves their number open."""
+    """A rule for where bins lie, given their number."""
 
     def bins(self, problem: Problem, n_bins: int) -> Bins:
-        """Lay down `n_bins` bins (fewer where ties leave no choice)."""
+        """Return `n_bins` bins, fewer where ties leave no choice."""
 
     def cut(self, pooled: Pooled, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
         """Return how many distinct scores lie below cut `i` of `n_bins`; both may be arrays."""
@@ -222,7 +230,7 @@ class Fixed:
     closed: Side = "left"
 
     def bins(self, problem: Problem) -> Bins:
-        """Lay down the given edges."""
+        """Return bins with the given edges."""
         edges = np.array(self.edges)
         return Bins(edges, np.diff(edges), self.closed)
 
@@ -234,7 +242,7 @@ class Uniform:
     closed: Side = "left"
 
     def bins(self, problem: Problem, n_bins: int) -> UniformBins:
-        """Lay down `n_bins` bins with edges k / n_bins."""
+        """Return `n_bins` bins with edges k / n_bins."""
         return UniformBins.of(n_bins, self.closed)
 
     def cut(self, pooled: Pooled, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
@@ -255,7 +263,7 @@ class EqualMass:
     """
 
     def bins(self, problem: Problem, n_bins: int) -> Bins:
-        """Lay down at most `n_bins` bins."""
+        """Return at most `n_bins` bins."""
         pooled = problem.rows.pooled
         cuts = np.unique(self.cut(pooled, np.arange(1, n_bins), n_bins))
         cuts = cuts[(cuts > 0) & (cuts < len(pooled.score))]
@@ -273,32 +281,15 @@ class EqualMass:
 
 
 def nearest_cuts(running: FloatArray, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
-    """Return how many values lie below cut `i` of `n_bins` of equal weight, as nearly as can be.
+    """Return how many values lie below cut `i` of `n_bins` of nearly equal weight.
 
     `running` is the weight below each of some increasing values, and at last all of it.
     """
-    # Twice the midpoints: exact for whole weights, so that nearness never hangs on rounding.
+    # Twice the midpoints, which are exact for whole weights.
     midpoints = running[:-1] + running[1:]
-    # Lowered by more than rounding, so that of two equally near cuts the lower one is taken
-    # whatever unit the weights are in.
+    # Lowered by more than rounding, so that of two equally near cuts the lower one is taken.
     targets = 2 * np.asarray(i) * (running[-1] * (1 - 1e-12)) / np.asarray(n_bins)
     return np.asarray(np.searchsorted(midpoints, targets, side="left"))
-
-
-# Rules that choose the number of bins from the data.
-#
-# Each rule takes a problem and a layout and returns a count: :func:`square_root` ("sqrt"),
-# :func:`largest_monotone` ("sweep") and :func:`leave_one_out` ("cv"). They look at the rows as a
-# set: order never matters.
-
-# The best count for squared loss grows like n^(1/3); ten times that leaves room on both sides.
-_CV_REACH = 10
-# How many counts of the sweep are looked at in one go.
-_SWEEP_BATCH = 1024
-# What rounding may put between means or losses that are equal.
-_SLACK = 1e-12
-# Below every mean outcome, so that an empty bin never hides a fall or makes one.
-_EMPTY = -1.0
 
 
 def square_root(problem: Problem, layout: Layout) -> int:
@@ -310,8 +301,8 @@ def largest_monotone(problem: Problem, layout: Layout) -> int:
     """Return the largest count, up to n, at which the means of y over bins never decrease.
 
     After Roelofs et al. (2022), whose loop counts up and stops at the first failure; bins can be
-    monotone again beyond it. Empty bins are passed over. A pair of bins seen out of order usually
-    stays so as the count falls, so each count is first tried on the bins near the last such pair.
+    monotone again beyond it. Empty bins are ignored. A pair of bins out of order usually stays so
+    as the count falls, so each count is first tried on the bins near the last such pair.
     """
     pooled = problem.rows.pooled
     counts = np.arange(problem.n, 1, -1)
@@ -334,9 +325,9 @@ def largest_monotone(problem: Problem, layout: Layout) -> int:
 
 
 def leave_one_out(problem: Problem, layout: Layout) -> int:
-    """Return the count whose bin means predict left-out rows with the least squared loss.
+    """Return the count whose bin means predict left-out rows with the smallest squared loss.
 
-    Counts from 1 to 10 n^(1/3) compete; the smallest of equals wins. A row alone in its bin is
+    Counts from 1 to 10 n^(1/3) are tried; the smallest of equals is taken. A row alone in its bin is
     predicted by the mean of all other rows.
     """
     reach = min(problem.n, int(np.ceil(_CV_REACH * problem.n ** (1 / 3))))
@@ -376,7 +367,7 @@ def _loss_by_counts(problem: Problem, bins: Bins) -> float:
     """
     pooled = problem.rows.pooled
     cuts = np.append(bins.starts(pooled.score), len(pooled.score))
-    # Rows count once each here, so their number is their weight.
+    # Rows have weight 1 here.
     rows, ones = np.diff(pooled.running_weight[cuts]), np.diff(pooled.running_true[cuts])
     shared = rows > 1
     n, t = rows[shared], ones[shared]
@@ -387,7 +378,7 @@ def _loss_by_counts(problem: Problem, bins: Bins) -> float:
 
 
 def _loss_by_rows(problem: Problem) -> Callable[[Bins], float]:
-    """Return what gives the leave-one-out loss of weighted or soft rows, which it sorts once."""
+    """Return the leave-one-out loss of weighted or soft rows as a function of bins."""
     p, y, w = problem.rows.columns()
     order = np.argsort(p, kind="stable")
     p, y, w = p[order], y[order], w[order]
@@ -397,7 +388,7 @@ def _loss_by_rows(problem: Problem) -> Callable[[Bins], float]:
         first = np.unique(bins.starts(p))
         first = first[first < len(p)]
         rows = np.diff(first, append=len(p))
-        # A row alone in its bin is judged against everybody else's mean.
+        # A row alone in its bin is compared with the mean of all others.
         of_bin = np.where(rows == 1, all_weight, np.add.reduceat(w, first))
         true_of_bin = np.where(rows == 1, all_true, np.add.reduceat(true, first))
         rest = np.repeat(of_bin, rows) - w

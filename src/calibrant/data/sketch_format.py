@@ -24,7 +24,15 @@ import numpy.typing as npt
 
 from calibrant._base import AnyArray
 from calibrant.data import validation
-from calibrant.data.sketch_cells import MOST_CELLS, MOST_ROWS, Cells, CellTable, Weighed, make_cells
+from calibrant.data.sketch_cells import (
+    MOST_CELLS,
+    MOST_ROWS,
+    Cells,
+    CellTable,
+    Scale,
+    Weighed,
+    make_cells,
+)
 from calibrant.errors import SketchError
 
 _MAGIC = b"calibrnt"
@@ -32,15 +40,13 @@ _VERSION = 1
 _HEADER = struct.Struct("<8sHBBIId")
 HEADER_SIZE = _HEADER.size
 _DIGEST = 16
+_SCALES: tuple[Scale, ...] = ("probability", "logit")
 _WEIGHED, _IS_WEIGHTED, _IS_SOFT = 1, 2, 4
 # Bytes of a filled cell: its index, counts and offsets; and what the weighed part adds.
 _COUNTED_SIZE, _WEIGHED_SIZE = 4 + 2 * 8 + 4 * 8, 8 + 2 * 8 + 8
-
-
-# What rounding may do to the sums of very many rows, and to the place of a row next to an edge.
-_SLACK = 1e-6
-# And to a logit near 20, where doubles next to 1 are 5e-8 apart.
-_LOGIT_ROUNDING = 2e-7
+# The relative rounding error of the sums of very many rows, and the rounding error of a logit near
+# 20, where doubles next to 1 are 5e-8 apart.
+_ROUNDING, _LOGIT_ROUNDING = 1e-6, 2e-7
 
 
 def to_bytes(cells: Cells, table: CellTable) -> bytes:
@@ -52,14 +58,14 @@ def to_bytes(cells: Cells, table: CellTable) -> bytes:
     header = _HEADER.pack(
         _MAGIC,
         _VERSION,
-        ("probability", "logit").index(cells.scale),
+        _SCALES.index(cells.scale),
         flags,
         cells.n_cells,
         len(filled),
         0.0 if weighed is None else weighed.true_squared,
     )
-    arrays: list[AnyArray] = [filled.astype("<u4"), table.counts[:, filled].astype("<i8")]
-    arrays.append(table.offsets[:, filled].astype("<c16"))
+    arrays = [filled.astype("<u4")]
+    arrays += [table.counts[:, filled].astype("<i8"), table.offsets[:, filled].astype("<c16")]
     if weighed is not None:
         arrays.append(weighed.rows[filled].astype("<i8"))
         arrays += [part[..., filled].astype("<f8") for part in (weighed.weight, weighed.squares)]
@@ -71,41 +77,35 @@ def from_bytes(data: bytes) -> tuple[Cells, CellTable]:
     """Return the sketch that bytes hold, or refuse them in one sentence."""
     content = _checked(data)
     _, _, scale, flags, n_cells, n_filled, true_squared = _HEADER.unpack_from(content)
-    cells = make_cells(n_cells, ("probability", "logit")[scale])
-    reader = _Reader(content, n_filled)
-    filled = reader.take("<u4").astype(np.intp)
+    cells = make_cells(n_cells, _SCALES[scale])
+    start = HEADER_SIZE
+
+    def take(dtype: str, n_rows: int = 1) -> AnyArray:
+        nonlocal start
+        array = np.frombuffer(content, dtype, n_filled * n_rows, start)
+        start += array.nbytes
+        return array if n_rows == 1 else array.reshape(n_rows, -1)
+
+    filled = take("<u4").astype(np.intp)
     table = CellTable.empty(cells.size)
     table.is_weighted, table.is_soft = bool(flags & _IS_WEIGHTED), bool(flags & _IS_SOFT)
     if n_filled and (filled[-1] >= cells.size or np.any(np.diff(filled) <= 0)):
         raise SketchError("sketch bytes make no sense: cells out of order or out of range")
-    table.counts[:, filled] = reader.take("<i8", 2)
-    table.offsets[:, filled] = reader.take("<c16", 2)
+    table.counts[:, filled] = take("<i8", 2)
+    table.offsets[:, filled] = take("<c16", 2)
     if flags & _WEIGHED:
         weighed = table.weighed = Weighed.empty(cells.size)
-        weighed.rows[filled] = reader.take("<i8")
-        weighed.weight[:, filled] = reader.take("<f8", 2)
-        weighed.squares[filled] = reader.take("<f8")
+        weighed.rows[filled] = take("<i8")
+        weighed.weight[:, filled] = take("<f8", 2)
+        weighed.squares[filled] = take("<f8")
         weighed.true_squared = true_squared
     if not (_is_plausible(cells, table) and (flags & _WEIGHED or true_squared == 0 == flags)):
         raise SketchError("sketch bytes make no sense: no rows could have given these numbers")
     return cells, table
 
 
-class _Reader:
-    """Takes arrays off bytes, one after another."""
-
-    def __init__(self, content: bytes, n_filled: int) -> None:
-        self._content, self._n_filled, self._at = content, n_filled, _HEADER.size
-
-    def take(self, dtype: str, n_rows: int = 1) -> AnyArray:
-        size = self._n_filled * n_rows * np.dtype(dtype).itemsize
-        array = np.frombuffer(self._content, dtype, self._n_filled * n_rows, self._at)
-        self._at += size
-        return array.reshape(n_rows, -1)[0] if n_rows == 1 else array.reshape(n_rows, -1)
-
-
 def check_header(header: bytes, size: int) -> None:
-    """Refuse what does not begin like a sketch, or is not of the size that it says."""
+    """Refuse what does not begin like a sketch, or has another size than its header states."""
     if not header.startswith(_MAGIC):
         raise SketchError(f"not a sketch: its first bytes are {header[:8]!r}, not {_MAGIC!r}")
     if len(header) < HEADER_SIZE:
@@ -119,14 +119,14 @@ def check_header(header: bytes, size: int) -> None:
     if version < 1 or scale > 1 or not 1 <= n_cells <= MOST_CELLS or flags > 7:
         raise SketchError("sketch bytes make no sense: impossible version, scale, cells or flags")
     cell_size = _COUNTED_SIZE + (_WEIGHED_SIZE if flags & _WEIGHED else 0)
-    due = HEADER_SIZE + n_filled * cell_size + _DIGEST
-    if size != due:
-        what = "cut short" if size < due else "damaged"
-        raise SketchError(f"sketch bytes are {what}: {size} of them where {due} are due")
+    expected = HEADER_SIZE + n_filled * cell_size + _DIGEST
+    if size != expected:
+        what = "cut short" if size < expected else "damaged"
+        raise SketchError(f"sketch bytes are {what}: {size} of them, expected {expected}")
 
 
 def _checked(data: bytes) -> bytes:
-    """Return the bytes without their checksum, or say why they are no sketch."""
+    """Return the bytes without their checksum, refusing what is no sketch."""
     if not isinstance(data, bytes | bytearray | memoryview):
         raise SketchError("must be bytes", argument="data", value=type(data))
     data = bytes(data)
@@ -181,15 +181,15 @@ def _are_offsets(table: CellTable, cells: Cells) -> bool:
         _at_most(first, half * weight)
         and _at_most(second, half * half * weight)
         and bool(np.all(second >= 0))
-        # By Cauchy and Schwarz, but for distances that rounding makes.
-        and _at_most(first * first, weight * second + np.square(_SLACK * weight))
+        # By the Cauchy-Schwarz inequality, but for rounding.
+        and _at_most(first * first, weight * second + np.square(_ROUNDING * weight))
         and not table.offsets[:, cells.n_cells :].any()
     )
 
 
 def _at_most(value: npt.ArrayLike, most: npt.ArrayLike) -> bool:
     """Tell whether sums are at most so large, up to rounding."""
-    return bool(np.all(np.asarray(value) <= np.asarray(most) * (1 + _SLACK)))
+    return bool(np.all(np.asarray(value) <= np.asarray(most) * (1 + _ROUNDING)))
 
 
 def _checksum(content: bytes) -> bytes:

@@ -1,7 +1,9 @@
-"""Whatever people hold their numbers in, as a numpy array.
+"""Containers of any library as numpy arrays, and the rules that arrays and options must satisfy.
 
-Only containers are converted here: nothing looks at the values, nothing is cast to float64, and an
-array that numpy can already see is never copied. Value checks live in :mod:`calibrant.data.validation`.
+``as_...`` functions convert what they are given; an array of numpy is never copied. ``check_...``
+functions read values and raise :class:`CalibrantError` with the argument, the rule, the first
+offending value with its position, the number of such values, and a hint. Valid arrays cost one
+reduction; positions are looked for only once a rule is broken.
 """
 
 from __future__ import annotations
@@ -18,11 +20,32 @@ import numpy as np
 from calibrant._base import AnyArray
 from calibrant.errors import CalibrantError, Position, shown
 
-# Numbers that can be taken block by block to float64 without an intermediate copy.
+Generator = np.random.Generator
+
+# Dtypes that are converted to float64 block by block without an intermediate copy.
 _REAL_KINDS = "buif"
-
-
 _DATAFRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "modin", "cudf")
+# Floats from 0 to 1 are ordered like the integers of the same bits; the bits of all others, nan
+# included, are larger.
+_BITS_OF_ONE: dict[np.dtype[Any], Any] = {
+    np.dtype(np.float64): np.float64(1).view(np.uint64),
+    np.dtype(np.float32): np.float32(1).view(np.uint32),
+}
+# A softmax in float32 can end a few units in the last place above 1 (or, after 1 - p, below 0).
+_ROUNDING_EXCESS = 1e-5
+# Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
+ROW_SUM_TOLERANCE = 0.05
+# Weights in this range can be squared and summed over any number of rows without overflow.
+MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
+WEIGHT_RULE = f"must be 0 or from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
+# Bins take memory whether or not they hold rows, and so do resamples.
+MAX_BINS = 1_000_000
+MIN_RESAMPLES, MAX_RESAMPLES = 39, 10_000_000
+# Beyond this everything is smoothed into one mean.
+MAX_BANDWIDTH = 1e6
+ONE_COLUMN_PER_CLASS = "several classes need one column of probabilities per class"
+# With so many distinct values strictly between 0 and 1, labels look like probabilities.
+_MANY_VALUES = 3
 
 
 def as_array(values: Any, name: str) -> AnyArray:
@@ -44,14 +67,16 @@ def as_array(values: Any, name: str) -> AnyArray:
 def _convert(values: Any, name: str) -> AnyArray:
     if values is None:
         raise CalibrantError("is missing", argument=name, hint="give ({y_true}, {y_prob})")
-    if isinstance(values, np.ma.MaskedArray):
-        return _unmasked(values, name)
+    if np.ma.is_masked(values):
+        raise missing_values(name, np.ma.getmaskarray(values))
     if isinstance(values, np.ndarray):
         return np.asarray(values)
     if isinstance(values, (list, tuple)):
         return _from_sequence(values, name)
     if _comes_from(values, "torch"):
-        return _from_torch(values)
+        tensor = values.detach().cpu()
+        # numpy has no bfloat16; float32 holds each of its values exactly.
+        return np.asarray((tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy())
     if _comes_from(values, *_DATAFRAME_LIBRARIES):
         return _from_dataframe_library(values, name)
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
@@ -70,16 +95,8 @@ def is_real(array: AnyArray) -> bool:
 
 
 def _comes_from(values: Any, *packages: str) -> bool:
-    # An object of a package can only exist once that package is imported, so a look at its
-    # class's module costs nothing and imports nothing.
     root = type(values).__module__.partition(".")[0]
     return root in packages and root in sys.modules
-
-
-def _unmasked(values: np.ma.MaskedArray[Any, Any], name: str) -> AnyArray:
-    if np.ma.is_masked(values):
-        raise missing_values(name, np.ma.getmaskarray(values))
-    return np.asarray(values.data)
 
 
 def _from_sequence(values: list[Any] | tuple[Any, ...], name: str) -> AnyArray:
@@ -96,16 +113,8 @@ def _from_sequence(values: list[Any] | tuple[Any, ...], name: str) -> AnyArray:
         ) from None
 
 
-def _from_torch(tensor: Any) -> AnyArray:
-    tensor = tensor.detach().cpu()
-    # numpy knows no bfloat16; float32 holds each of its values exactly.
-    if str(tensor.dtype) == "torch.bfloat16":
-        tensor = tensor.float()
-    return np.asarray(tensor.numpy())
-
-
 def _from_dataframe_library(values: Any, name: str) -> AnyArray:
-    import narwhals.stable.v1 as nw
+    import narwhals.stable.v2 as nw
 
     native = nw.from_native(values, allow_series=True, pass_through=True)
     if isinstance(native, nw.LazyFrame):
@@ -143,46 +152,16 @@ def column_labels(values: Any) -> list[Any] | None:
     """Return the names of the columns of a dataframe; None where there are no columns."""
     if not _comes_from(values, *_DATAFRAME_LIBRARIES):
         return None
-    import narwhals.stable.v1 as nw
+    import narwhals.stable.v2 as nw
 
     frame = nw.from_native(values, eager_only=True, pass_through=True)
     return frame.columns if isinstance(frame, nw.DataFrame) else None
 
 
-# What input must satisfy.
-#
-# The checks read values and raise :class:`CalibrantError`; they change nothing. An error has the
-# argument, the rule, the first offending value with its place, how many there are, and a way out.
-# The happy path costs one reduction an array; positions are looked for only once a rule is broken.
-
-# Bits of floats, read as whole numbers, have the order of the floats from 0 to 1; those of all
-# others, nan included, lie beyond. So one look is enough.
-_BITS_OF_ONE: dict[np.dtype[Any], Any] = {
-    np.dtype(np.float64): np.float64(1).view(np.uint64),
-    np.dtype(np.float32): np.float32(1).view(np.uint32),
-}
-# A softmax in float32 can end a few units in the last place above 1 (or, after 1 - p, below 0).
-_ROUNDING_EXCESS = 1e-5
-# Published tables round probabilities to two or three digits, so rows need not sum to 1 exactly.
-ROW_SUM_TOLERANCE = 0.05
-# Between these weights can be squared and summed over any number of rows: nothing overflows, and
-# nothing vanishes.
-MIN_WEIGHT, MAX_WEIGHT = 1e-100, 1e100
-WEIGHT_RULE = f"must be 0 or from {MIN_WEIGHT:g} to {MAX_WEIGHT:g}"
-# Bins take memory whether or not they hold rows, and so do resamples.
-MAX_BINS = 1_000_000
-MIN_RESAMPLES, MAX_RESAMPLES = 39, 10_000_000
-# Beyond this everything is smoothed into one mean.
-MAX_BANDWIDTH = 1e6
-ONE_COLUMN_PER_CLASS = "several classes need one column of probabilities per class"
-# How many distinct values strictly between 0 and 1 make labels that look like probabilities.
-_MANY_VALUES = 3
-
-
 def check_choice(value: object, name: str, options: Collection[str]) -> None:
-    """Refuse a word that is not one of the options."""
+    """Refuse what is not one of the options."""
     if not isinstance(value, str) or value not in options:
-        known = ", ".join(repr(option) for option in options)
+        known = ", ".join(map(repr, options))
         raise CalibrantError("must be one of {known}", argument=name, value=value, known=known)
 
 
@@ -231,15 +210,15 @@ def as_bins(n_bins: object) -> int:
 
 
 def as_resamples(n_resamples: object, minimum: int = MIN_RESAMPLES, why: str = "") -> int:
-    """Return a number of resamples: 39 or more, so that an interval of level 0.95 has both ends."""
+    """Return a number of resamples, at least 39: as many as an interval of level 0.95 needs."""
     return as_count(n_resamples, "n_resamples", minimum=minimum, maximum=MAX_RESAMPLES, why=why)
 
 
 def min_resamples(level: float, n_tests: int = 1) -> int:
-    """Return how many resamples have the quantiles of a two-sided interval, 39 at least.
+    """Return the number of resamples for the quantiles of a two-sided interval, at least 39.
 
-    Of n resamples the least is the quantile of 1 / (n + 1) and the greatest that of n / (n + 1):
-    so small are their P-values, too, which several tests demand to be smaller by their number.
+    Of n resamples the smallest is the quantile of 1 / (n + 1), which is the smallest P-value too;
+    of several tests, P-values must be smaller by their number.
     """
     # 1 - 0.9 is a little less than 0.1.
     return max(math.ceil(2 * n_tests / (1 - level) * (1 - 1e-12)) - 1, MIN_RESAMPLES)
@@ -321,11 +300,16 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
     """Return an array of real numbers, taking objects such as Decimal to float64."""
     if is_real(array):
         return array
-    if array.dtype.kind != "O":
-        _refuse_non_number(array, 0, name)
     for flat, value in enumerate(array.flat):
-        if isinstance(value, str | bytes) or not hasattr(value or 0, "__float__"):
-            _refuse_non_number(array, flat, name)
+        is_number = not isinstance(value, str | bytes) and hasattr(value or 0, "__float__")
+        if array.dtype.kind != "O" or not is_number:
+            raise CalibrantError(
+                "must hold numbers",
+                argument=name,
+                value=value,
+                position=_position(array, flat),
+                hint="convert it first",
+            )
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
@@ -337,7 +321,7 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
 
 
 def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
-    """Refuse values outside [0, 1], saying whether they look like percentages or logits."""
+    """Refuse values outside [0, 1], with a hint where they look like percentages or logits."""
     if are_unit(p):
         return
     check_finite(p, name)
@@ -346,7 +330,7 @@ def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
 
 
 def _hint_for_range(p: AnyArray, low: float, high: float) -> str:
-    """Say what numbers outside [0, 1] look like."""
+    """Return what numbers outside [0, 1] may be."""
     if low >= -_ROUNDING_EXCESS and high <= 1 + _ROUNDING_EXCESS:
         return "rounding errors? clip them to [0, 1]"
     if high <= 0:
@@ -417,7 +401,7 @@ def are_weights(w: AnyArray) -> bool:
     low, high = w.min(), w.max()
     if low == 0 < high:
         low = w.min(where=w > 0, initial=high)
-    # Narrow floats do not reach as far as these limits.
+    # Narrow floats cannot hold these limits.
     return bool(low == 0 == high or (float(low) >= MIN_WEIGHT and float(high) <= MAX_WEIGHT))
 
 
@@ -427,7 +411,7 @@ def outside_weights(w: Any) -> Any:
 
 
 def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
-    """Refuse numeric outcomes outside [0, 1], saying what they look like instead."""
+    """Refuse numeric outcomes outside [0, 1], with a hint of what they look like."""
     if are_unit(y):
         return
     check_finite(y, name)
@@ -438,7 +422,7 @@ def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
 
 
 def not_binary(labels: Sequence[Any], name: str = "y_true") -> CalibrantError:
-    """Return the error of outcomes that are labels, of which it is unknown which is positive."""
+    """Return the error of labels of which it is unknown which is positive."""
     if len(labels) > 2:
         return CalibrantError(
             "must be 0 or 1 (or soft) for one column of probabilities",
@@ -460,14 +444,12 @@ def not_binary(labels: Sequence[Any], name: str = "y_true") -> CalibrantError:
 
 
 def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
-    """Recognise (y_prob, y_true) given in the wrong order.
+    """Refuse (y_prob, y_true) given in the wrong order.
 
-    Soft labels alone are fine, and so are forecasts of 0 and 1 alone; many-valued labels with
-    forecasts that are all 0 or 1, both occurring, are an accident.
+    Soft labels are valid, and so are predictions of 0 and 1; soft labels of many values with
+    predictions that are all 0 or 1, both occurring, are a mistake.
     """
-    if not may_be_swapped(y, p) or not all_zero_or_one(p):
-        return
-    if p.min() == p.max():
+    if not may_be_swapped(y, p) or not all_zero_or_one(p) or p.min() == p.max():
         return
     inside = y[(y > 0) & (y < 1)]
     if len(np.unique(inside)) >= _MANY_VALUES:
@@ -480,7 +462,7 @@ def check_not_swapped(y: AnyArray, p: AnyArray) -> None:
 
 
 def may_be_swapped(y: AnyArray, p: AnyArray) -> bool:
-    """Tell whether the first rows look like it: labels with a point, forecasts of 0 and 1."""
+    """Tell whether the first rows look swapped: labels are floats, predictions are 0 and 1."""
     return y.dtype.kind == "f" and all(first in (0, 1) for first in p[:32].tolist())
 
 
@@ -493,18 +475,16 @@ def are_unit(array: AnyArray) -> bool:
     if array.dtype in _BITS_OF_ONE and array.flags.c_contiguous:
         one = _BITS_OF_ONE[array.dtype]
         bits = array.view(one.dtype)
-        # The place of the greatest is found sooner than the greatest itself.
+        # numpy finds the position of the maximum faster than the maximum itself.
         if bits[bits.argmax()] <= one:
             return True
-    # Other numbers, and perhaps a zero with a sign.
+    # Other numbers, and perhaps -0.0.
     return bool(array.min() >= 0 and array.max() <= 1)
 
 
 def all_zero_or_one(values: AnyArray) -> bool:
-    """Tell whether there is nothing but 0 and 1."""
-    expected = values == 0
-    expected |= values == 1
-    return bool(expected.all())
+    """Tell whether all values are 0 or 1."""
+    return bool(((values == 0) | (values == 1)).all())
 
 
 def check_finite(array: AnyArray, name: str) -> None:
@@ -529,26 +509,11 @@ def _refuse(
     )
 
 
-def _refuse_non_number(array: AnyArray, flat: int, name: str) -> NoReturn:
-    raise CalibrantError(
-        "must hold numbers",
-        argument=name,
-        value=array.flat[flat],
-        position=_position(array, flat),
-        hint="convert it first",
-    )
-
-
 def _position(array: AnyArray, flat: int) -> Position:
     if array.ndim != 2:
         return flat
     row, column = np.unravel_index(flat, array.shape)
     return int(row), int(column)
-
-
-# How calls say what is random in them: a seed or a generator.
-
-Generator = np.random.Generator
 
 
 def read_generator(rng: Any) -> Generator:
@@ -561,12 +526,6 @@ def read_generator(rng: Any) -> Generator:
             "must be a whole number of at least 0 or a numpy Generator", argument="rng", value=rng
         )
     return np.random.default_rng(int(rng))
-
-
-# Rows from outside: checked, and made a sample of; labels of groups and clusters.
-#
-# Long plain columns are not read twice: compiled passes check rows while they add them up, and
-# whatever else asks for the rows has them checked first (:attr:`Sample.rows`).
 
 
 def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
