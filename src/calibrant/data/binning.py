@@ -327,8 +327,8 @@ def largest_monotone(problem: Problem, layout: Layout) -> int:
 def leave_one_out(problem: Problem, layout: Layout) -> int:
     """Return the count whose bin means predict left-out rows with the smallest squared loss.
 
-    Counts from 1 to 10 n^(1/3) are tried; the smallest of equals is taken. A row alone in its bin is
-    predicted by the mean of all other rows.
+    Counts from 1 to 10 n^(1/3) are tried; the smallest of equals is taken. A row alone in its bin
+    is predicted by the mean of all other rows.
     """
     reach = min(problem.n, int(np.ceil(_CV_REACH * problem.n ** (1 / 3))))
     by_rows = problem.is_weighted or problem.is_soft

@@ -1,13 +1,12 @@
-"""A sketch's answers to the questions that measures ask.
+"""A sketch as a problem that measures can ask, with bounds on the error of its answers.
 
-How far they are from those of the rows themselves follows from what a cell keeps. A row at offset
-d from its cell's centre is counted there with its terms of order 0, 1 and 2 in d; smoothed by a
-Gaussian whose scale is s cells, what is left out of it has L1 norm at most
+A row at offset d from its cell's centre is represented by its terms of order 0, 1 and 2 in d.
+Smoothed by a Gaussian whose scale is s cells, the remainder has L1 norm at most
 
     c_3 / (32 s^3),   c_q = E abs(He_q(Z)) / q!,
 
-as in :mod:`calibrant.numerics.smoothing`. Its prediction, itself known by such terms, lacks
-multiples of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
+as in :mod:`calibrant.numerics.smoothing`. Its prediction, expanded in the same way, lacks multiples
+of abs(d)^3 <= d^2 / 2, whose sum over the rows is known.
 """
 
 from __future__ import annotations
@@ -45,13 +44,13 @@ from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, LineSpectrum, Span
 
 # Upper bounds of E abs(He_q(Z)) / q! for q = 1, 2, 3.
 _C1, _C2, _C3 = 0.80, 0.49, 0.26
-# What FFT and integration may add on either side.
+# The rounding error of the FFT and of integration.
 _ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, eq=False)
 class SketchProblem(Problem):
-    """One binary problem known by the cells of a sketch: what sketches of either scale know."""
+    """One binary problem known by the cells of a sketch on either scale."""
 
     sketch: Sketch
 
@@ -63,7 +62,7 @@ class SketchProblem(Problem):
             "y_true and y_prob"
         )
 
-    @cached_property
+    @property
     def _table(self) -> CellTable:
         return self.sketch.table
 
@@ -106,8 +105,8 @@ class SketchProblem(Problem):
     def cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
         """Return sums over the rows of any cells of scores, shape (5, 2, n_cells).
 
-        The cells of the sketch are taken to be at their centres. Soft rows are known only as weight
-        on either outcome: as if outcomes had been drawn, which has more noise than they have.
+        Rows are taken to be at the centres of their cells. Soft rows are known only as weight on
+        either outcome, as if outcomes had been drawn: this overstates their noise.
         """
         cell = cell_of(self._cells[0])
         sums = [np.bincount(cell, v, minlength=n_cells) for v in self._own_sums.reshape(10, -1)]
@@ -134,7 +133,7 @@ class SketchProblem(Problem):
         inner = p0 * mass + p1 * first + p2 / 2 * second
         if self.sketch.cells.size == self.sketch.n_cells:
             return p0, inner
-        # Beyond the reach of logit cells predictions are as good as 0 and 1.
+        # Beyond the range of logit cells predictions are within 2e-9 of 0 or 1.
         ends = np.repeat([0.0, 1.0], N_OUTER // 2)
         outer = ends * self._table.moments[0, :, self.sketch.n_cells :]
         return np.concatenate((p0, ends)), np.concatenate((inner, outer), axis=1)
@@ -164,7 +163,7 @@ class SketchProblem(Problem):
         return pred if quantity == "pred" else one - pred
 
     def _smoothing_error(self, cells_per_scale: float, quantity: Quantity) -> float:
-        """Bound, over W, what a quantity lacks when smoothed at a scale of so many cells."""
+        """Bound the L1 error, divided by W, of a quantity smoothed at a scale of so many cells."""
         p0, _, _ = self._expansion
         zero, one = self._moments[0]
         slope = self.sketch.cells.steepest
@@ -172,7 +171,7 @@ class SketchProblem(Problem):
         mass = {"weight": zero + one, "true": one, "rows": zero + one}.get(quantity)
         if mass is not None:
             return _C3 * reach**3 * float(mass.sum()) / 32 / self.weight
-        # p and y - p, whose p is itself expanded: each order lacks what the next would hold.
+        # In p and y - p, p itself is expanded: each order lacks the terms of the next.
         size_of_one = p0 if quantity == "pred" else 1 - p0
         size = float(np.dot(zero, p0 + slope) + np.dot(one, size_of_one + slope))
         squares = float(self._moments[2].sum())
@@ -186,7 +185,7 @@ class ProbabilitySketch(SketchProblem):
     @cached_property
     def sum_error(self) -> float:
         """A bound on the rounding error of sums over cells, divided by W."""
-        # One row after another is added; offsets count for no more than a cell's width.
+        # Rows are added one after another; an offset is at most a cell's width.
         size = self.cell_width if self._table.weighed is None else 1.0
         return 1e-12 + 2.0**-52 * size * float(self._table.rows.max())
 
@@ -215,7 +214,7 @@ class ProbabilitySketch(SketchProblem):
         return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
-        """Bound the L1 norm, over W, of what a quantity smoothed at `scale` lacks."""
+        """Bound the L1 error, divided by W, of a quantity smoothed at `scale`."""
         return self._smoothing_error(scale * self.sketch.n_cells, quantity) + _ROUNDING
 
     @cached_property
@@ -225,7 +224,7 @@ class ProbabilitySketch(SketchProblem):
         filled = rows > 0
         weight, first, second = self._cell_moments("weight")[:, filled]
         pred, true = (self._of_cells(quantity)[filled] for quantity in ("pred", "true"))
-        # Rounding may leave a little less than nothing of squares that cancel.
+        # Rounding may make the difference of squares negative.
         variance = np.maximum(second / weight - (first / weight) ** 2, 0.0)
         return Pooled(
             score=np.minimum(pred / weight, 1.0),
@@ -262,7 +261,7 @@ class LogitSketch(SketchProblem):
     """One binary problem known by its cells of logits.
 
     Rows beyond the range of the cells are taken to be at infinity: their predictions are within
-    2e-9 of 0 or 1, and where they lie matters only to those whose outcome is a surprise.
+    2e-9 of 0 or 1, and their positions matter only where the outcome is the improbable one.
     """
 
     @property
@@ -309,12 +308,12 @@ class LogitSketch(SketchProblem):
         return self._table.weight[:, self.sketch.n_cells :]
 
     def _unplaced(self, scale: float) -> float:
-        """How much it may matter that rows in the outer cells are not quite at infinity."""
+        """Bound the error of taking rows in the outer cells to be at infinity."""
         zero, one = self._outer
         surprises = one[BELOW] + zero[ABOVE]
         rest = one[ABOVE] + zero[BELOW]
-        # A surprise may cancel against residuals nearby or may not. The others' predictions are
-        # at most exp(-20), and at most exp(scale^2 / 2 - 20) on average over the noise.
+        # Surprises may or may not cancel against residuals nearby. The residuals of others are at
+        # most exp(-20), and at most exp(scale^2 / 2 - 20) on average over the noise.
         moved = np.exp(min(scale**2 / 2 - LOGIT_REACH, 0.0))
         return float(2 * surprises + moved * rest) / self.weight
 

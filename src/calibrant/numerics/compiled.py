@@ -1,8 +1,8 @@
 """Loops over rows, compiled by numba; importing this module imports it.
 
-Rows are taken in blocks: a first loop, which is the same for every row and so is vectorised by the
-compiler, finds their cells; a second adds them up, one by one. Scores outside [0, 1] are never
-added: a loop returns False at the first block that holds one.
+Rows are taken in blocks: a first loop, which the compiler vectorises, finds their cells; a second
+adds them up. Scores outside [0, 1] are never added: a loop returns False at the first block that
+holds one.
 
 Numba caches compiled code on disk until this file changes.
 """
@@ -19,7 +19,7 @@ from numba import njit
 _BLOCK = 256
 # p * N is rounded once: offsets this near to a half are compared with the edges.
 _NEAR_EDGE = 0.5 - 1e-8
-# Threads run side by side, and dividing by 0 is not an error but infinite.
+# Threads run in parallel, and dividing by 0 gives infinity.
 _OPTIONS: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
 
 

@@ -1,8 +1,8 @@
-"""Monotone regression: the rising sequence nearest to a given one, in squares or in absolute value.
+"""Isotonic regression in squared and in absolute error.
 
-The L2 fit is scipy's. No library has the L1 fit in O(n log n): it is done here with one heap, and
-compiled by numba where that is installed and the sequence long. It is the very same function, so
-the result is the same to the last bit.
+The L2 fit is scipy's. No library has the L1 fit in O(n log n): it is done here with one heap, in a
+function that numba compiles where it is installed and the sequence is long; the result is the same
+to the last bit.
 """
 
 from __future__ import annotations
@@ -29,8 +29,7 @@ def isotonic_fit(value: FloatArray, weight: FloatArray) -> FloatArray:
 def isotonic_fit_l1(value: FloatArray, weight: FloatArray) -> FloatArray:
     """Return the non-decreasing f with the minimum sum of weight * abs(value - f).
 
-    Every f[i] is one of the values, bit for bit. Where several sequences are nearest, one is
-    returned.
+    Every f[i] is one of the values, bit for bit; the minimiser need not be unique.
     """
     if len(value) == 0:
         return value

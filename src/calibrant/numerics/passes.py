@@ -1,12 +1,12 @@
 """Sums over the rows of long columns in one pass, compiled, on every core.
 
-There is one rule for when: numba is installed and a column has at least 2^23 rows, or a table as
-many numbers. Loading numba takes half a second, once in a process, which shorter columns do not
-save. What was called before makes no difference, so that the same call has the same result.
-Compiled sums and those of numpy differ by the order of additions alone: relative to the sum of
-absolute values by less than 1e-12.
+They are used where numba is installed and a column has at least 2^23 rows, or a table as many
+numbers: importing numba takes half a second, which shorter columns do not save. Earlier calls make
+no difference, so that the same call has the same result. Compiled sums and those of numpy differ by
+the order of additions alone: relative to the sum of absolute values by less than 1e-12.
 
-Each core adds a stretch of rows to a table of its own; the tables are added up.
+Each core adds a range of rows to a table of its own; the tables are added up. The loops themselves
+are in :mod:`calibrant.numerics.compiled`, which imports numba.
 """
 
 from __future__ import annotations
@@ -22,32 +22,32 @@ from calibrant._base import AnyArray, FloatArray
 _Result = TypeVar("_Result")
 
 MIN_ROWS = 1 << 23
-# Rows enough to be worth a thread of their own.
+# Fewer rows are not worth a thread of their own.
 _MIN_ROWS_PER_THREAD = 1 << 18
 # Bytes for the tables of all threads.
 _MAX_BYTES = 1 << 26
-# The loops keep so many moments of a cell.
+# Moments that the loops keep of each cell.
 N_MOMENTS = 4
 
 
 def is_worth_while(*columns: AnyArray) -> bool:
     """Tell whether compiled passes serve these columns."""
-    return len(columns[0]) >= MIN_ROWS and all(map(_is_plain, columns)) and _has_numba()
+    return (
+        len(columns[0]) >= MIN_ROWS
+        and all(map(_is_plain, columns))
+        and find_spec("numba") is not None
+    )
 
 
 def is_table_worth_while(table: AnyArray, n_sums: int) -> bool:
-    """Tell whether compiled passes serve a table of columns, to be summed up in so many numbers."""
+    """Tell whether compiled passes serve a table of columns, summed up in so many numbers."""
     return (
         table.size >= max(MIN_ROWS, n_sums)
         and 8 * n_sums <= _MAX_BYTES
         and table.flags.c_contiguous
         and _is_plain(table.reshape(-1))
-        and _has_numba()
+        and find_spec("numba") is not None
     )
-
-
-def _has_numba() -> bool:
-    return find_spec("numba") is not None
 
 
 def _is_plain(column: AnyArray) -> bool:
@@ -147,12 +147,12 @@ def _max_tables(size: int) -> int:
 
 
 def _on_every_core(work: Callable[[slice], _Result], n_rows: int, most: int) -> list[_Result]:
-    """Return what the work makes of stretches of rows, in order, on no more than `most` threads."""
+    """Return the results of work on ranges of rows, in order, on no more than `most` threads."""
     from concurrent.futures import ThreadPoolExecutor
 
     from numba import get_num_threads
 
     n = max(min(get_num_threads(), most), 1)
-    stretches = [slice(n_rows * i // n, n_rows * (i + 1) // n) for i in range(n)]
+    ranges = [slice(n_rows * i // n, n_rows * (i + 1) // n) for i in range(n)]
     with ThreadPoolExecutor(n) as pool:
-        return list(pool.map(work, stretches))
+        return list(pool.map(work, ranges))

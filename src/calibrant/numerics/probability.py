@@ -1,4 +1,25 @@
-"""Roots of monotone functions, and the scale at which a falling norm equals the scale itself."""
+"""Distributions of Brownian motion, limits of proportions, critical values and P-values.
+
+Brownian motion on [0, 1]. ``brownian_max`` is the distribution of max abs(B), ``brownian_range``
+that of max B - min B. Each has two series: one that converges fast for small x, used for the
+distribution function below a crossover, and one in normal tails Q that converges fast for large x,
+used for the survival function above it, so that neither tail is lost to subtraction from 1:
+
+    P(max <= x)   = (2/pi) sum_{k>=0} (-1)^k / (k + 1/2) exp(-(k + 1/2)^2 pi^2 / (2 x^2))
+    P(max > x)    = 4 sum_{k>=0} (-1)^k Q((2k + 1) x)
+    P(range <= x) = sum_{k>=0} (8/x^2 + 2 / ((k + 1/2)^2 pi^2)) exp(-2 (k + 1/2)^2 pi^2 / x^2)
+    P(range > x)  = 8 sum_{k>=1} (-1)^(k-1) k Q(k x)
+
+Against sums with 400 digits, `sf` and `cdf` are right to a relative 1e-12 down to 1e-300.
+
+Proportions. With x events in n trials, neither necessarily whole, Clopper and Pearson's (1934)
+limits of the probability of an event are the beta quantiles
+
+    lower = B(tail; x, n - x + 1),    upper = B(1 - tail; x + 1, n - x)
+
+For whole counts each is missed with probability at most `tail`; they never coincide. Weighted sums
+count as n = (sum w)^2 / sum w^2 trials.
+"""
 
 from __future__ import annotations
 
@@ -17,7 +38,7 @@ from calibrant._base import FloatArray, IntArray
 def monotone_root(
     rising: Callable[[float], float], low: float, high: float, tolerance: float
 ) -> float:
-    """Return where a non-decreasing function is 0, or the end nearer to that."""
+    """Return the root of a non-decreasing function, or the end of the interval nearest to it."""
     from scipy.optimize import brentq
 
     known = cache(rising)  # brentq begins at the ends
@@ -28,75 +49,36 @@ def monotone_root(
     return float(brentq(known, low, high, xtol=tolerance))
 
 
-# Distributions, limits of proportions, critical values and P-values.
-#
-# Brownian motion on [0, 1]. ``brownian_max`` is the distribution of max abs(B), ``brownian_range``
-# that of max B - min B. Each has two series: one that converges fast for small x, used for the
-# distribution function below a crossover, and one in normal tails Q that converges fast for large x,
-# used for the survival function above it:
-#
-#     P(max <= x)   = (2/pi) sum_{k>=0} (-1)^k / (k + 1/2) exp(-(k + 1/2)^2 pi^2 / (2 x^2))
-#     P(max > x)    = 4 sum_{k>=0} (-1)^k Q((2k + 1) x)
-#     P(range <= x) = sum_{k>=0} (8/x^2 + 2 / ((k + 1/2)^2 pi^2)) exp(-2 (k + 1/2)^2 pi^2 / x^2)
-#     P(range > x)  = 8 sum_{k>=1} (-1)^(k-1) k Q(k x)
-#
-# So neither tail is lost to subtraction from 1: against sums with 400 digits, `sf` and `cdf` are
-# right to a relative 1e-12 down to 1e-300.
-#
-# Proportions. With x events in n trials, neither necessarily whole, Clopper and Pearson's (1934)
-# limits of the probability of an event are the beta quantiles
-#
-#     lower = B(tail; x, n - x + 1),    upper = B(1 - tail; x + 1, n - x)
-#
-# For whole counts each is missed with probability `tail` at most. They never meet: no event in n
-# trials leaves a probability of up to 1 - tail^(1/n). Weighted sums count as
-# n = (sum w)^2 / sum w^2 trials.
-
 # At the crossovers the next term of either series is below 1e-17.
 _TERMS = 8
-# At these the probability of anything beyond is 0 in double precision.
+# Beyond these limits probabilities are 0 in double precision.
 _LOWEST, _HIGHEST = 0.03, 40.0
 _XTOL = 1e-15
-# No standard normal variable gets so far.
+# A standard normal variable is never larger than this.
 _FARTHEST = 38.0
-# Smaller tails make no difference, and beta quantiles cannot take them.
+# Beta quantiles cannot take smaller tails.
 _MIN_TAIL = 1e-30
 _PRECISION = 1e-9
 
 Series = Callable[[FloatArray], FloatArray]
 
 
-# The logit scale
-
-
 def logit(p: FloatArray) -> FloatArray:
     """Return log(p / (1 - p)), infinite at 0 and 1.
 
-    `scipy.special.logit` takes six times as long: numpy has logarithms of several numbers at a
-    time. 1 - p is rounded by half a unit in its last place at most, and from p = 1/2 on not at all.
+    `scipy.special.logit` takes six times as long, as numpy takes several logarithms at a time.
+    1 - p is rounded by half a unit in its last place at most, and from p = 1/2 on not at all.
     """
     with np.errstate(divide="ignore"):
         return np.log(p / (1 - p))
 
 
-# Brownian motion
-
-
 @dataclass(frozen=True)
 class BrownianDistribution:
-    """The distribution of a functional of Brownian motion, in the manner of ``scipy.stats``.
+    """The distribution of a functional of Brownian motion, with the methods of ``scipy.stats``.
 
-    Attributes
-    ----------
-    name
-        The functional.
-    expectation
-        The expected value.
-    crossover
-        Where one series takes over from the other.
-    lower, upper
-        The series of P(X <= x) up to the crossover and of P(X > x) from there on, with a leading
-        axis of terms.
+    `lower` and `upper` are the series of P(X <= x) up to the crossover and of P(X > x) from there
+    on, with a leading axis of terms.
     """
 
     name: str
@@ -178,9 +160,6 @@ brownian_range = BrownianDistribution(
 )
 
 
-# Proportions
-
-
 def proportion_lower(proportion: FloatArray, n: FloatArray, tail: FloatArray) -> FloatArray:
     """Return Clopper and Pearson's lower limit, given the proportion of events in n trials."""
     from scipy.special import betaincinv
@@ -216,7 +195,7 @@ def min_proportion(probability: FloatArray, n: FloatArray, tail: FloatArray) -> 
     return np.minimum(1 - max_proportion(1 - probability, n, tail), probability)
 
 
-# Critical values, as tails: the probability on either side of what a band leaves outside
+# Critical values of bands are given as tails: the probability on either side of a band.
 
 
 def pointwise_tail(level: float) -> float:
@@ -257,9 +236,6 @@ def student_tail(tail: FloatArray, n_clusters: int | IntArray) -> FloatArray:
     from scipy.special import ndtr, stdtrit
 
     return np.asarray(np.maximum(ndtr(stdtrit(n_clusters - 1, tail)), _MIN_TAIL))
-
-
-# Quantiles and P-values
 
 
 def weibull_quantile(values: FloatArray, level: float) -> float:
