@@ -168,16 +168,16 @@ def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:
 
 @contextmanager
 def draft_of(path: str | os.PathLike[str]) -> Iterator[Path]:
-    """Give the path to write to; once all is written, it takes the place of the file at `path`.
+    """Yield a path to write to, which replaces the file at `path` once all is written.
 
-    A link keeps pointing where it did: the file that it points to is replaced. What is no regular
-    file, such as a pipe or a device, is written to and never replaced.
+    Of a link, the file that it points to is replaced. What is no regular file, such as a pipe or a
+    device, is written to and never replaced.
     """
     try:
         with _draft(Path(path)) as draft:
             yield draft
     except OSError as problem:
-        if problem.errno is not None:  # the name of the draft tells nobody anything
+        if problem.errno is not None:  # the name of the draft would tell nothing
             problem.filename, problem.filename2 = os.fspath(path), None
         raise
 

@@ -1,8 +1,8 @@
 """The exceptions that calibrant raises.
 
-An exception holds the parts of its sentence: which argument breaks which rule, with what value,
-where, and what to do about it. Whoever speaks puts them into words: ``str`` names the arguments of
-Python; the command line names its options and columns, and counts rows from 1.
+An exception holds the parts of its sentence as fields: argument, rule, value, position and hint.
+``str`` names the arguments of Python; the command line names its options and columns, and counts
+rows from 1.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class CalibrantError(ValueError):
     """Input or options that calibrant refuses, explained in one sentence on one line.
 
     ``CalibrantError("a plain sentence")`` is that sentence. With any other argument, `rule`,
-    `found` and `hint` are constant texts with names in braces, ``{pos_label}``: of other arguments,
-    or of `words`. Values are never read as such texts, whatever characters they have.
+    `found` and `hint` are constant templates with names in braces, ``{pos_label}``: of other
+    arguments, or of `words`. Values are never read as templates, whatever characters they have.
 
     Parameters
     ----------
@@ -43,7 +43,7 @@ class CalibrantError(ValueError):
     value : object, optional
         The value that breaks the rule, the first one of an array.
     found : str, optional
-        The value in words, where it does not speak for itself: "{value} in every row".
+        The text shown in place of the value: "{value} in every row".
     position : int or tuple of int, optional
         The index of the value in its array, counted from 0; row and column in two dimensions.
     within : str, optional
@@ -51,19 +51,19 @@ class CalibrantError(ValueError):
     count : int, optional
         The number of values that break the rule.
     hint : str, optional
-        What may have happened, or what to do. A speaker who does not know an argument that it
-        names leaves it out.
+        The likely cause, or what to do; left out where it names an argument that the command line
+        does not have.
     source : str, optional
-        The file or the model that is at fault, where there may be several.
+        The file or the model that the error is about, where there may be several.
     **words : object
-        What names in braces stand for, other than arguments.
+        Values of the other names in braces.
 
     Attributes
     ----------
     argument, value, position, count, source
         As given; None where they do not apply.
     rule, hint : str or None
-        As Python says them; a plain sentence is its own rule.
+        With the names of Python's arguments; a plain sentence is its own rule.
 
     Examples
     --------
@@ -108,12 +108,12 @@ class CalibrantError(ValueError):
 
     @property
     def rule(self) -> str:
-        """What must hold, in the words of Python."""
+        """What must hold, with the names of Python's arguments."""
         return self._rule.format_map(_Names(self._words))
 
     @property
     def hint(self) -> str | None:
-        """What may have happened or what to do, in the words of Python."""
+        """The likely cause or what to do, with the names of Python's arguments."""
         return None if self._hint is None else self._hint.format_map(_Names(self._words))
 
     def sentence(
@@ -127,11 +127,11 @@ class CalibrantError(ValueError):
         Parameters
         ----------
         names : mapping, optional
-            What the speaker calls the arguments; by default they are called as in Python.
+            Names of arguments; by default those of Python.
         place : callable, optional
-            The words for a position.
+            Takes a position and returns its text.
         hint : str, optional
-            What the speaker advises instead.
+            A hint in place of the error's own.
         """
         known = {**(names or {}), **self._words}
         words = _Names(known)
@@ -143,7 +143,7 @@ class CalibrantError(ValueError):
             text += f"; got {found}{self._place(place)}"
         hint = hint or self._hint
         if hint is not None:
-            with suppress(KeyError):  # it names an argument that the speaker does not have
+            with suppress(KeyError):  # it names an argument that is not among the names
                 text += f": {hint.format_map(words if names is None else known)}"
         if self.source is not None:
             text = f"{self.source}: {text}"
@@ -158,7 +158,7 @@ class CalibrantError(ValueError):
         return text
 
     def __str__(self) -> str:
-        """Return the sentence in the words of Python."""
+        """Return the sentence with the names of Python's arguments."""
         return self.sentence()
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -168,7 +168,7 @@ class CalibrantError(ValueError):
         state = dict(self.__dict__)
         try:
             pickle.dumps(self.value)
-        except Exception:  # noqa: BLE001  # whatever an object of somebody's does
+        except Exception:  # noqa: BLE001  # an object may raise anything
             state["value"] = self._shown
         return type(self), self.args, state
 
@@ -182,7 +182,7 @@ class MissingDependencyError(CalibrantError, ImportError):
 
 
 class _Names(dict[str, Any]):
-    """Words by name; a name without any stands for itself."""
+    """Texts by name; a name that is not there is its own text."""
 
     def __missing__(self, name: str) -> str:
         return name

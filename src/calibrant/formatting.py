@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-# P-values below this are all one to a reader; the smallest doubles represent "smaller still".
+# P-values below this are printed as a bound: the smallest doubles represent all smaller numbers.
 _MINIMUM_P_VALUE = 1e-300
 _MINUS = "\N{MINUS SIGN}"
 _SUPERSCRIPTS = str.maketrans("-0123456789", "\N{SUPERSCRIPT MINUS}⁰¹²³⁴⁵⁶⁷⁸⁹")
@@ -110,8 +110,7 @@ def percent(value: float) -> str:
 def plain_p_value(value: float, *, is_bound: bool = False) -> tuple[str, str]:
     """Return the sign and the number of a P-value in ASCII, with two significant digits.
 
-    The minimum that resamples can give is a bound, rounded up. What no reader and next to no double
-    distinguishes from 0 is less than 1e-300.
+    The minimum that resamples can give is a bound, rounded up; below 1e-300 it is "< 1e-300".
 
     Examples
     --------
@@ -123,7 +122,7 @@ def plain_p_value(value: float, *, is_bound: bool = False) -> tuple[str, str]:
     if not is_bound:
         return "=", f"{value:.2g}"
     unit = 10.0 ** (math.floor(math.log10(value)) - 1)
-    # A proportion such as 1 / 1000 is not to be rounded up for the last bit of a double.
+    # 1 / 1000 must not be rounded up because of its last bit.
     return "<=", f"{math.ceil(value / unit - 1e-9) * unit:.2g}"
 
 
@@ -143,7 +142,7 @@ def p_statement(value: float, *, is_bound: bool = False) -> str:
 
 
 def typeset(text: str) -> str:
-    """Return a sentence with its inequality signs as they are printed."""
+    """Return a sentence with typeset inequality signs."""
     return text.replace("<=", "\N{LESS-THAN OR EQUAL TO}")
 
 
@@ -152,16 +151,7 @@ def shortened(
 ) -> str:
     """Return a name on one line of limited width, without its middle where it is too long.
 
-    Parameters
-    ----------
-    name
-        The name.
-    most
-        The maximum width.
-    ellipsis
-        What represents the middle.
-    width
-        How wide a text is; by default the number of its characters.
+    `width` measures texts, by default by the number of their characters.
 
     Examples
     --------
