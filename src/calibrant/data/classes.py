@@ -385,7 +385,14 @@ def _read_two_columns(
     p, y = _checked_matrix(p), as_array(y_true, "y_true")
     positive = 1
     if pos_label is not None:
-        positive = _positive_column(pos_label, labels)
+        if labels is None and pos_label not in (0, 1):
+            raise CalibrantError(
+                "must be 0 or 1, as the two columns of {y_prob} have no names",
+                argument="pos_label",
+                value=pos_label,
+                hint="name the columns in order with {labels}",
+            )
+        positive = column_of(pos_label, labels, 2, "pos_label")
     elif labels is None and y.dtype.kind not in "buif" and y.ndim == 1:
         raise unnamed_columns(y, 2)
     if y.ndim == 2 and y.shape[1] == 2:
@@ -395,17 +402,6 @@ def _read_two_columns(
     )
 
 
-def _positive_column(pos_label: Any, labels: Sequence[Any] | None) -> int:
-    if labels is None and pos_label not in (0, 1):
-        raise CalibrantError(
-            "must be 0 or 1, as the two columns of {y_prob} have no names",
-            argument="pos_label",
-            value=pos_label,
-            hint="name the columns in order with {labels}",
-        )
-    return column_of(pos_label, labels, 2, "pos_label")
-
-
 def read_classes(
     y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[Any] | None
 ) -> ClassTable:
@@ -413,12 +409,8 @@ def read_classes(
     p = as_array(y_prob, "y_prob")
     check_column_order(y_prob, labels)
     if p.ndim != 2 or p.shape[1] < 2:
-        raise CalibrantError(
-            "must have one column per class",
-            argument="y_prob",
-            value=p.shape,
-            found="shape {value}",
-        )
+        rule = "must have one column per class"
+        raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
     p = _checked_matrix(p)
     y = as_array(y_true, "y_true")
     validation.check_not_empty(y, "y_true")

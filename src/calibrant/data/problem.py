@@ -50,7 +50,7 @@ class Assignment(Protocol):
         """Whether bin k of B holds exactly the scores k/B <= p < (k+1)/B, the last one also 1."""
 
     def weights(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
-        """Yield (bin of each row, weight of each row in it); None stands for weights of 1."""
+        """Yield (bin of each row, weight of each row in it); None means weights of 1."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,14 +120,12 @@ class Sample(Problem):
     @property
     def rows(self) -> Sample:
         """The sample itself, refused if any row is invalid."""
-        # A sample that kept itself would outlive its last use, and so would its arrays.
         if not self.is_validated:
-            _ = self._checked
+            _ = self._checked  # cached: a sample that cached itself would never be freed
         return self
 
     @cached_property
     def _checked(self) -> bool:
-        """True, unless a row is invalid, which is refused."""
         validation.check_probabilities(self.p)
         validation.check_outcomes(self.y)
         validation.check_not_swapped(self.y, self.p)
@@ -163,9 +161,8 @@ class Sample(Problem):
         y = self.rows.y
         if y.dtype.kind != "f":
             return False
-        starts = range(0, self.n, BLOCK_ROWS)
-        blocks = (y[start : start + BLOCK_ROWS] for start in starts)
-        return not all(validation.all_zero_or_one(y) for y in blocks)
+        blocks = (y[start : start + BLOCK_ROWS] for start in range(0, self.n, BLOCK_ROWS))
+        return not all(map(validation.all_zero_or_one, blocks))
 
     def blocks(self) -> Iterator[Block]:
         """Yield the rows as float64 (p, y, w) blocks; w is None where every row counts once."""

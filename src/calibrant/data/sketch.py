@@ -257,8 +257,11 @@ def _add_rows(
             table.counts += counted[0]
             table.offsets += counted[1]
             return
-    if sample_weight is not None and _is_all_zero(as_array(sample_weight, "sample_weight"), p):
-        return
+    if sample_weight is not None:
+        weights = as_array(sample_weight, "sample_weight")
+        # All weights of a batch in a stream may be 0.
+        if weights.shape == p.shape and weights.dtype.kind in "buif" and not weights.any():
+            return
     sample = read_sample(y, p, sample_weight=sample_weight, pos_label=pos_label)
     table.is_weighted |= sample.is_weighted
     adder = _Adder(cells, table)
@@ -269,11 +272,6 @@ def _add_rows(
             adder.count(p, y)
         else:
             adder.weigh(p, y, np.ones(len(p)) if w is None else w)
-
-
-def _is_all_zero(w: AnyArray, p: AnyArray) -> bool:
-    """Tell whether all weights are 0, as those of a batch in a stream may well be."""
-    return w.shape == p.shape and w.dtype.kind in "buif" and not w.any()
 
 
 def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets] | None:

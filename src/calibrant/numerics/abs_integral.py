@@ -117,7 +117,7 @@ def _at_zeros(stencil: FloatArray, v: FloatArray) -> tuple[float, float]:
     """Return the sum of the corrections for the zeros, and of f' there."""
     each = _polynomials(stencil, v)
     _, value, slope = each
-    # By how much v is off, the value tells.
+    # The value shows how far v is from the zero.
     value *= value / (np.hypot(value, slope) + _TINY)
     correction, second_order, steepness = np.add.reduce(each, axis=1).tolist()
     return correction + second_order, steepness
