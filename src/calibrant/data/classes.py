@@ -260,12 +260,10 @@ def reduce_classes(
     multiclass: Any,
     labels: Sequence[Any] | None,
     pos_label: Any,
-    *,
-    default: str = "confidence",
 ) -> Reduction:
-    """Read the input of a measure and return its binary problems, by default those of `default`."""
+    """Read the input of a measure and return its binary problems."""
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return reduce_table(table, default if multiclass is None else multiclass, labels)
+    return reduce_table(table, multiclass, labels)
 
 
 def reduce_table(

@@ -125,9 +125,9 @@ def bin_table(
     Examples
     --------
     >>> bin_table([0, 1, 1], [0.25, 0.75, 1.0], n_bins=2)
-                bin         n mean_pred mean_true      gap
-            0 - 0.5         1    0.2500    0.0000  -0.2500
-            0.5 - 1         2    0.8750    1.0000  +0.1250
+        bin n mean_pred mean_true     gap
+    0 - 0.5 1    0.2500    0.0000 -0.2500
+    0.5 - 1 2    0.8750    1.0000  0.1250
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return table_of(problem, read_binning(n_bins, strategy, closed).bins(problem))
