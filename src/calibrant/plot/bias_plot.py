@@ -32,13 +32,13 @@ from calibrant.plot.common import (
     Colors,
     LegendText,
     Model,
+    Record,
     axes_or_new,
     check_axes,
     despine,
     intervals_label,
     palette,
     read_models,
-    record,
     records,
     resolve_colors,
     write_above,
@@ -146,21 +146,35 @@ def bias_along(
     deviation = validation.as_flag(deviation, "deviation")
     note = note if isinstance(note, str) else validation.as_flag(note, "note")
     check_axes(ax)
-    items = [_gather(model, feature) for model in models]
+    tables = [_gather(model, feature) for model in models]
     earlier = [] if ax is None else [one.content for one in records(ax, "bias_along")]
-    axis = _joint_axis(items, earlier, deviation=deviation)
-    ax = axes_or_new(ax, _WIDTH, _height(axis, len(items)))
-    _draw(ax, axis, items, earlier, note, deviation=deviation)
+    axis = _joint_axis(tables, earlier, deviation=deviation)
+    height = _HEIGHT
+    if axis.is_vertical:
+        lanes = len(axis.names) + axis.has_missing + 1
+        height = _AROUND + lanes * (_LANE + _LANE_OF_MORE * (len(models) - 1))
+    ax = axes_or_new(ax, _WIDTH, height)
+    n_before = sum(len(one.tables) for one in earlier)
+    series = _series(ax, axis, models, tables, n_before, deviation=deviation)
+    despine(ax)
+    axis.set_up(ax)
+    low, high = _set_up_values(ax, axis, series, earlier, with_zero=deviation)
+    if not earlier:
+        _name_axes(ax, axis, tables, deviation=deviation)
+    # Outcomes and predictions are at the same place, models beside each other.
+    step = _STEP if deviation else 0.0
+    first = n_before if earlier else -(len(series) - 1) / 2
+    points = [_draw_series(ax, axis, one, step * (first + i)) for i, one in enumerate(series)]
+    n, has_counts = tables[0].n, any(one.has_counts for one in earlier)
+    if not earlier and all(np.array_equal(table.n, n) for table in tables):
+        axis.write_counts(ax, series[0].along, n)
+        has_counts = True
+    if has_counts:
+        axis.label_counts(ax)
+    write_above(ax, _text(series, tables, note, is_added=bool(earlier)), points)
+    drawn = Drawn(tables, low, high, deviation, has_counts)
+    ax.add_artist(Record("bias_along", drawn, len(tables)))
     return ax
-
-
-@dataclass(frozen=True, eq=False)
-class Item:
-    """What is drawn of one model."""
-
-    table: BiasTable
-    name: str
-    color: Any
 
 
 @dataclass(frozen=True, eq=False)
@@ -174,24 +188,25 @@ class Drawn:
     has_counts: bool
 
 
-def _gather(model: Model, feature: Any) -> Item:
+def _gather(model: Model, feature: Any) -> BiasTable:
     """Return the table of a model, from rows or as it was given."""
     if isinstance(model.y_true, BiasTable):
         model.refuse_options("a BiasTable")
         if feature is not None:
             raise CalibrantError("a BiasTable is drawn as it is: leave out feature")
-        return Item(model.y_true, model.name, model.color)
+        return model.y_true
     model.check_options("bias_along", table_along)
     # A picture is looked at as a whole, so its intervals are to hold for all of it.
     options = {"simultaneous": True, **model.options}
-    table = table_along(model.y_true, model.y_prob, feature, **options)
-    return Item(table, model.name, model.color)
+    return table_along(model.y_true, model.y_prob, feature, **options)
 
 
-def _joint_axis(items: Sequence[Item], earlier: Sequence[Drawn], *, deviation: bool) -> FeatureAxis:
-    """Return one axis for items and for what is on the Axes."""
+def _joint_axis(
+    tables: list[BiasTable], earlier: Sequence[Drawn], *, deviation: bool
+) -> FeatureAxis:
+    """Return one axis for tables and for what is on the Axes."""
     before = [table for one in earlier for table in one.tables]
-    n_models = len(before) + len(items)
+    n_models = len(before) + len(tables)
     if n_models > 1 and not (deviation and all(one.deviation for one in earlier)):
         raise CalibrantError(
             "must be True for several models",
@@ -200,7 +215,7 @@ def _joint_axis(items: Sequence[Item], earlier: Sequence[Drawn], *, deviation: b
             found="{value} for {n_models}",
             n_models=n_models,
         )
-    axis = FeatureAxis.of([*before, *(item.table for item in items)])
+    axis = FeatureAxis.of([*before, *tables])
     has_missing = any(table.has_missing for table in before)
     if has_missing and FeatureAxis.of(before).missing != axis.missing:
         raise CalibrantError(
@@ -210,76 +225,17 @@ def _joint_axis(items: Sequence[Item], earlier: Sequence[Drawn], *, deviation: b
     return axis
 
 
-def _height(axis: FeatureAxis, n_models: int) -> float:
-    """Return the height of a figure in inches."""
-    if not axis.is_vertical:
-        return _HEIGHT
-    lanes = len(axis.names) + axis.has_missing + 1
-    return _AROUND + lanes * (_LANE + _LANE_OF_MORE * (n_models - 1))
-
-
-def _draw(
-    ax: Axes,
-    axis: FeatureAxis,
-    items: list[Item],
-    earlier: list[Drawn],
-    note: bool | str,
-    *,
-    deviation: bool,
-) -> None:
-    """Draw items: observed minus predicted, or both."""
-    n_before = sum(len(one.tables) for one in earlier)
-    series = _deviations(ax, axis, items, n_before) if deviation else _pair(ax, axis, items[0])
-    despine(ax)
-    axis.set_up(ax)
-    low, high = _value_range(series, earlier, with_zero=deviation)
-    _set_up_values(ax, axis, low, high)
-    if not earlier:
-        _name_axes(ax, axis, items, deviation=deviation)
-    if deviation and not earlier:
-        line = ax.axvline if axis.is_vertical else ax.axhline
-        line(0, color=MUTED, lw=0.8, ls=DASHES, zorder=2)
-    # Outcomes and predictions are at the same place, models beside each other.
-    step = _STEP if deviation else 0.0
-    first = n_before if earlier else -(len(series) - 1) / 2
-    points = [_draw_series(ax, axis, one, step * (first + i)) for i, one in enumerate(series)]
-    n, has_counts = items[0].table.n, any(one.has_counts for one in earlier)
-    if not earlier and all(np.array_equal(item.table.n, n) for item in items):
-        axis.write_counts(ax, series[0].along, n)
-        has_counts = True
-    if has_counts:
-        axis.label_counts(ax)
-    _write(ax, items, points, [one.name for one in series], note, is_added=bool(earlier))
-    drawn = Drawn([item.table for item in items], low, high, deviation, has_counts)
-    record(ax, "bias_along", drawn, len(items))
-
-
-def _write(
-    ax: Axes,
-    items: Sequence[Item],
-    points: list[Line2D],
-    names: list[str],
-    note: bool | str,
-    *,
-    is_added: bool,
-) -> None:
-    """Write names, the number of rows and what the intervals are above the Axes."""
+def _text(
+    series: list[Series], tables: list[BiasTable], note: bool | str, *, is_added: bool
+) -> LegendText | list[str]:
+    """Return names, and what all tables have in common: rows, and what the intervals are."""
     lines = note.splitlines() if isinstance(note, str) else []
     if note is True and not is_added:
-        lines = _shared_lines(items)
-    if len(points) > 1 or names[0]:
-        write_above(ax, LegendText(names, tuple(lines)), points)
-    else:
-        write_above(ax, lines)
-
-
-def _shared_lines(items: Sequence[Item]) -> list[str]:
-    """Return what all items have in common: the number of rows, and what their intervals are."""
-    numbers = {f"n = {count(int(item.table.n.sum()))}" for item in items}
-    intervals = {
-        intervals_label(item.table.level, simultaneous=item.table.simultaneous) for item in items
-    }
-    return [lines.pop() for lines in (numbers, intervals) if len(lines) == 1]
+        numbers = {f"n = {count(int(table.n.sum()))}" for table in tables}
+        intervals = {intervals_label(one.level, simultaneous=one.simultaneous) for one in tables}
+        lines = [texts.pop() for texts in (numbers, intervals) if len(texts) == 1]
+    names = [one.name for one in series]
+    return LegendText(names, tuple(lines)) if len(names) > 1 or names[0] else lines
 
 
 @dataclass(frozen=True, eq=False)
@@ -294,64 +250,70 @@ class Series:
     marker: str
 
 
-def _deviations(ax: Axes, axis: FeatureAxis, items: Sequence[Item], n_before: int) -> list[Series]:
-    """Return observed minus predicted, one series per model."""
-    colors = resolve_colors(ax, [item.color for item in items], n_before)
+def _series(
+    ax: Axes,
+    axis: FeatureAxis,
+    models: list[Model],
+    tables: list[BiasTable],
+    n_before: int,
+    *,
+    deviation: bool,
+) -> list[Series]:
+    """Return the deviations of each model, or else the outcomes and the predictions of one."""
+    colors = resolve_colors(ax, [model.color for model in models], n_before)
+    if not deviation:
+        (table,), along = tables, axis.places(tables[0])
+        interval = (table.mean_pred + table.low, table.mean_pred + table.high)
+        observed, predicted = _NAMES[table.is_confidence]
+        return [
+            Series(along, table.mean_true, interval, observed, colors[0], MARKERS[0]),
+            Series(along, table.mean_pred, None, predicted, palette(ax)[1], MARKERS[1]),
+        ]
+    drawn = enumerate(zip(models, tables, colors, strict=True), n_before)
     return [
         Series(
-            axis.places(item.table),
-            item.table.gap,
-            (item.table.low, item.table.high),
-            item.name,
-            color,
-            MARKERS[i % len(MARKERS)],
+            along=axis.places(table),
+            value=table.gap,
+            interval=(table.low, table.high),
+            name=model.name,
+            color=color,
+            marker=MARKERS[i % len(MARKERS)],
         )
-        for i, (item, color) in enumerate(zip(items, colors, strict=True), n_before)
+        for i, (model, table, color) in drawn
     ]
 
 
-def _pair(ax: Axes, axis: FeatureAxis, item: Item) -> list[Series]:
-    """Return the outcomes and the predictions of one model, one series each."""
-    table, colors = item.table, palette(ax)
-    along = axis.places(table)
-    interval = (table.mean_pred + table.low, table.mean_pred + table.high)
-    own = colors[0] if item.color is None else item.color
-    observed, predicted = _NAMES[table.is_confidence]
-    return [
-        Series(along, table.mean_true, interval, observed, own, MARKERS[0]),
-        Series(along, table.mean_pred, None, predicted, colors[1], MARKERS[1]),
-    ]
-
-
-def _value_range(
-    series: Sequence[Series], earlier: Sequence[Drawn], *, with_zero: bool
+def _set_up_values(
+    ax: Axes,
+    axis: FeatureAxis,
+    series: Sequence[Series],
+    earlier: Sequence[Drawn],
+    *,
+    with_zero: bool,
 ) -> tuple[float, float]:
-    """Return the values to be shown, with a little space at either end."""
+    """Set the limits and ticks of the axis of values, and return which of them are shown."""
     parts = [part for one in series for part in (one.value, *(one.interval or ()))]
     values = np.concatenate([*parts, [0.0] * with_zero])
     low, high = float(values.min()), float(values.max())
     free = _FREE * (high - low or 1.0)
-    lows, highs = [one.low for one in earlier], [one.high for one in earlier]
-    return min([low - free, *lows]), max([high + free, *highs])
-
-
-def _set_up_values(ax: Axes, axis: FeatureAxis, low: float, high: float) -> None:
-    """Set the limits and ticks of the axis of values."""
+    low = min([low - free, *(one.low for one in earlier)])
+    high = max([high + free, *(one.high for one in earlier)])
     if axis.is_vertical:
         ax.set_xlim(low, high)
         ax.xaxis.set_major_locator(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]))
-        return
-    bottom = low - (high - low) * _COUNTS / (1 - _COUNTS)
-    ax.set_ylim(bottom, high)
-    ticks = MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10]).tick_values(bottom, high)
-    ax.set_yticks([tick for tick in ticks if low <= tick <= high])
-    ax.spines["left"].set_bounds(low, high)
+    else:
+        bottom = low - (high - low) * _COUNTS / (1 - _COUNTS)
+        ax.set_ylim(bottom, high)
+        ticks = MaxNLocator("auto", steps=[1, 2, 2.5, 5, 10]).tick_values(bottom, high)
+        ax.set_yticks([tick for tick in ticks if low <= tick <= high])
+        ax.spines["left"].set_bounds(low, high)
+    return low, high
 
 
-def _name_axes(ax: Axes, axis: FeatureAxis, items: Sequence[Item], *, deviation: bool) -> None:
-    """Write the names of both axes."""
-    feature = items[0].table.feature
-    observed, predicted = _NAMES[all(item.table.is_confidence for item in items)]
+def _name_axes(ax: Axes, axis: FeatureAxis, tables: list[BiasTable], *, deviation: bool) -> None:
+    """Write the names of both axes, and draw the line of no deviation."""
+    feature = tables[0].feature
+    observed, predicted = _NAMES[all(table.is_confidence for table in tables)]
     values = f"{observed} {'−' if deviation else 'and'} {predicted}"
     if axis.is_vertical:
         ax.set_ylabel(feature)
@@ -359,6 +321,9 @@ def _name_axes(ax: Axes, axis: FeatureAxis, items: Sequence[Item], *, deviation:
     else:
         ax.set_xlabel(feature or {"dates": "date"}.get(axis.kind, "feature"))
         ax.set_ylabel(values, y=(1 + _COUNTS) / 2)
+    if deviation:
+        line = ax.axvline if axis.is_vertical else ax.axhline
+        line(0, color=MUTED, lw=0.8, ls=DASHES, zorder=2)
 
 
 def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> Line2D:
@@ -368,10 +333,8 @@ def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> L
     place = ax.transData + ScaledTranslation(x, y, ax.figure.dpi_scale_trans)
     if series.interval is not None:
         ends = [np.column_stack(axis.points(series.along, end)) for end in series.interval]
-        lines = list(np.stack(ends, axis=1))
-        sticks = LineCollection(
-            lines, colors=[series.color], linewidths=LINE_WIDTH, transform=place, zorder=3
-        )
+        stick: dict[str, Any] = {"linewidths": LINE_WIDTH, "transform": place, "zorder": 3}
+        sticks = LineCollection(list(np.stack(ends, axis=1)), colors=[series.color], **stick)
         ax.add_collection(sticks, autolim=False)
     style: dict[str, Any] = {"color": series.color, "transform": place}
     if not axis.is_vertical:
@@ -406,10 +369,17 @@ class FeatureAxis:
                 f"models drawn together must have features of one kind; got {' and '.join(kinds)}"
             )
         names = tuple(dict.fromkeys(name for table in tables for name in _known_labels(table)))
-        places = np.arange(len(names)) if kinds == ["names"] else _known_places(tables)
+        if kinds == ["names"]:
+            places: AnyArray = np.arange(len(names))
+        else:
+            places = np.concatenate([_known_places(table) for table in tables])
         low, high = (places.min(), places.max()) if len(places) else (0.0, 0.0)
         has_missing = any(table.has_missing for table in tables)
-        is_whole = kinds == ["numbers"] and all(_are_whole(table) for table in tables)
+        is_whole = kinds == ["numbers"] and all(
+            np.all(values[: len(_known_labels(table))] % 1 == 0)
+            for table in tables
+            for values in (table.minimum, table.maximum)
+        )
         return cls(kinds[0], names, float(low), float(high), has_missing, is_whole)
 
     @property
@@ -433,7 +403,7 @@ class FeatureAxis:
         if self.is_vertical:
             known = np.array([self.names.index(name) for name in _known_labels(table)], dtype=float)
         else:
-            known = _known_places([table])
+            known = _known_places(table)
         return np.append(known, [self.missing] * table.has_missing)
 
     def points(self, along: FloatArray, value: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -509,18 +479,8 @@ def _known_labels(table: BiasTable) -> tuple[str, ...]:
     return table.label[:-1] if table.has_missing else table.label
 
 
-def _known_places(tables: Sequence[BiasTable]) -> FloatArray:
-    return np.concatenate(
-        [_as_numbers(table.mean[: len(_known_labels(table))]) for table in tables]
-    )
-
-
-def _as_numbers(values: AnyArray) -> FloatArray:
+def _known_places(table: BiasTable) -> FloatArray:
+    values = table.mean[: len(_known_labels(table))]
     if values.dtype.kind == "M":
         values = date2num(values)  # type: ignore[no-untyped-call]
     return np.asarray(values, dtype=np.float64)
-
-
-def _are_whole(table: BiasTable) -> bool:
-    known = slice(0, len(_known_labels(table)))
-    return bool(np.all(table.minimum[known] % 1 == 0) and np.all(table.maximum[known] % 1 == 0))

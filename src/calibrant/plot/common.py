@@ -30,12 +30,12 @@ from matplotlib.textpath import TextPath
 from matplotlib.transforms import Bbox, ScaledTranslation
 from matplotlib.typing import ColorType
 
-from calibrant._base import FloatArray, IntArray
+from calibrant._base import FloatArray
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
 from calibrant.errors import CalibrantError
-from calibrant.formatting import Number, count, decimals, fixed, p_statement, percent, short_count
+from calibrant.formatting import Number, count, decimals, fixed, p_statement, percent
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.inference.estimate import Estimate
 from calibrant.measures.point_masses import PointMasses
@@ -56,12 +56,6 @@ DASHES = (0, (5, 4))
 # For more models than lightness distinguishes in grey; one fewer than there are colours, so that
 # the two together repeat late.
 MARKERS = "osD^vPX"
-# Pictures in a notebook have twice the resolution that they are shown at.
-_NOTEBOOK_DPI, _OVERSAMPLING = 90, 2
-
-_AREAS = {"density": "density ECE", "binned": "ECE"}
-# More point masses than this are described by their range.
-_FEW_MASSES = 3
 _ANCHORS: dict[Corner, Literal["NW", "NE", "SE", "SW"]] = {
     "upper left": "NW",
     "upper right": "NE",
@@ -99,9 +93,10 @@ class Panels(tuple[Axes, ...]):
 
 def notebook_png(ax: Axes) -> tuple[bytes, dict[str, int]]:
     """Return the figure of an Axes as a notebook shows it."""
-    figure, buffer = ax.figure.figure, BytesIO()
-    figure.savefig(buffer, format="png", dpi=_OVERSAMPLING * _NOTEBOOK_DPI)
-    width, height = (round(inches * _NOTEBOOK_DPI) for inches in figure.get_size_inches())
+    figure, buffer, dpi = ax.figure.figure, BytesIO(), 90
+    # Twice the resolution that it is shown at.
+    figure.savefig(buffer, format="png", dpi=2 * dpi)
+    width, height = (round(inches * dpi) for inches in figure.get_size_inches())
     return buffer.getvalue(), {"width": width, "height": height}
 
 
@@ -160,11 +155,6 @@ class Record(Artist):
 
     def draw(self, renderer: RendererBase) -> None:
         """Draw nothing."""
-
-
-def record(ax: Axes, kind: str, content: Any, n_models: int) -> None:
-    """Keep on an Axes what a call drew there."""
-    ax.add_artist(Record(kind, content, n_models))
 
 
 def records(ax: Axes, kind: str) -> list[Record]:
@@ -263,7 +253,8 @@ def note_lines(note: Note | None) -> list[str]:
             f"uncertainty {note.uncertainty:.3g}",
         ]
     if isinstance(note, Curve):
-        return [f"{_AREAS.get(note.method, 'area')} {note.area:.3g}"]
+        name = {"density": "density ECE", "binned": "ECE"}.get(note.method, "area")
+        return [f"{name} {note.area:.3g}"]
     return note.splitlines()
 
 
@@ -273,14 +264,6 @@ def compact(note: Note) -> str:
         return "\n".join(note_lines(note)[:2])
     value, low, high = _digits(note)
     return f"{measure_label(note)} {value}\n{low} to {high}\nn = {count(note.n)}"
-
-
-def _brief(note: Note | None, *, with_label: bool) -> str:
-    """Return a result in one line, an estimate with the label of its measure or without."""
-    if isinstance(note, Estimate):
-        value, low, high = _digits(note)
-        return f"{measure_label(note) + ' ' if with_label else ''}{value} ({low}–{high})"
-    return note_lines(note)[0] if note else ""
 
 
 def _digits(estimate: Estimate) -> list[Number]:
@@ -309,17 +292,11 @@ def masses_lines(masses: PointMasses | None) -> list[str]:
     if masses is None or masses.is_all:
         return []
     percents = 100 * masses.share
-    if len(masses) > _FEW_MASSES:
+    if len(masses) > 3:
         low, high = f"{percents.min():.0f}", f"{percents.max():.0f}"
         return [f"discs: {low if low == high else f'{low} to {high}'}% of rows each"]
     pairs = zip(percents, masses.score, strict=True)
     return ["discs: " + ", ".join(f"{rows:.0f}% at {score:.3g}" for rows, score in pairs)]
-
-
-def count_range(n: IntArray) -> str:
-    """Return how many rows bins hold, from the fewest to the most."""
-    low, high = (short_count(int(rows)) for rows in (n.min(), n.max()))
-    return f"{low} rows per bin" if low == high else f"{low} to {high} rows per bin"
 
 
 @dataclass(frozen=True)
@@ -335,10 +312,15 @@ class LegendText:
         estimates = [note for _, note in models if isinstance(note, Estimate)]
         kinds = {(measure_label(one), percent(one.level)) for one in estimates}
         is_shared = len(estimates) == len(models) and len(kinds) == 1
-        labels = [
-            ": ".join(filter(None, (name, _brief(note, with_label=not is_shared))))
-            for name, note in models
-        ]
+        labels = []
+        for name, note in models:
+            brief = ""
+            if isinstance(note, Estimate):
+                value, low, high = _digits(note)
+                brief = f"{'' if is_shared else measure_label(note)} {value} ({low}–{high})".strip()
+            elif note:
+                brief = note_lines(note)[0]
+            labels.append(": ".join(filter(None, (name, brief))))
         shared = [f"{measure} ({level} interval)" for measure, level in kinds if is_shared]
         return cls(labels, (*shared, *title))
 
@@ -395,11 +377,10 @@ def write_inside(
 
 def write_above(ax: Axes, text: Sequence[str] | LegendText, handles: Sequence[Artist] = ()) -> None:
     """Write lines, or a legend, above an Axes, as many side by side as there is space for."""
-    width = size_in_points(ax)[0]
     if isinstance(text, LegendText):
-        text = LegendText(text.labels, tuple(_side_by_side(text.title, width)))
+        text = LegendText(text.labels, tuple(_side_by_side(ax, text.title)))
     else:
-        text = _side_by_side(text, width)
+        text = _side_by_side(ax, text)
     box = _box(ax, text, handles)
     if box is not None:
         _lift(ax, box)
@@ -407,9 +388,7 @@ def write_above(ax: Axes, text: Sequence[str] | LegendText, handles: Sequence[Ar
 
 def write_beside(ax: Axes, text: LegendText, handles: Sequence[Artist]) -> None:
     """Write a legend to the right of an Axes."""
-    box = _box(ax, text, handles)
-    if box is not None:
-        _move(box, "upper left", Bbox.from_bounds(1, 1, 0, 0), ax.transAxes)
+    _move(_legend(ax, text, handles), "upper left", Bbox.from_bounds(1, 1, 0, 0), ax.transAxes)
 
 
 def lift_overlapped(ax: Axes) -> None:
@@ -504,9 +483,10 @@ def _overlaps(artist: Artist, place: Bbox) -> bool:
     return bool(path.intersects_bbox(place, filled))
 
 
-def _side_by_side(lines: Sequence[str], width: float) -> list[str]:
-    """Return lines joined to fewer ones that are no wider than this, in points."""
+def _side_by_side(ax: Axes, lines: Sequence[str]) -> list[str]:
+    """Return lines joined to fewer ones that are no wider than an Axes."""
     joined: list[str] = []
+    width = size_in_points(ax)[0]
     for line in lines:
         if joined and text_width(pair := f"{joined[-1]}{_SEPARATOR}{line}") <= width:
             joined[-1] = pair

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Unpack
 
@@ -13,7 +13,6 @@ from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data.classes import one_problem
 from calibrant.data.sketch import Sketch
@@ -30,12 +29,12 @@ from calibrant.plot.common import (
     LegendText,
     Model,
     Note,
+    Record,
     axes_or_new,
     despine,
     note_lines,
     read_models,
     read_note,
-    record,
     records,
     resolve_colors,
     write_inside,
@@ -166,16 +165,22 @@ def draw_cumulative(ax: Axes, diagrams: list[CumulativeDiagram]) -> list[Line2D]
     alone = len(diagrams) == 1 and not before
     _set_up(ax, [diagram.curve for diagram in diagrams], is_added=bool(before))
     lines, width = [], min(_TRIANGLE, _TRIANGLES / len(diagrams))
+    style: dict[str, Any] = {"lw": LINE_WIDTH, "solid_joinstyle": "round", "zorder": 3}
     for i, (diagram, color) in enumerate(zip(diagrams, colors, strict=True), n_before):
-        lines.append(_draw_curve(ax, diagram.curve, color))
-        _draw_sigma(ax, diagram.curve.sigma, MUTED if alone else color, i * width, width)
-    if not before:
+        shown, sigma, left = diagram.curve.thinned(), diagram.curve.sigma, i * width
+        lines += ax.plot(shown.fraction, shown.deviation, color=color, clip_on=False, **style)
+        if sigma > 0:
+            # A triangle, 2 sigma up and 2 sigma down, at the origin or beside those of others.
+            corners = [(left, -2 * sigma), (left, 2 * sigma), (left + width, 0)]
+            fill = MUTED if alone else color
+            ax.add_patch(Polygon(corners, fc=fill, ec="none", alpha=0.45, zorder=2))
+    if not before and diagrams[0].curve.sigma > 0:
         _label_sigma(ax, diagrams[0].curve)
     if alone:
         _draw_extremes(ax, diagrams[0].curve, colors[0])
         _draw_scores(ax, diagrams[0].curve)
     _write(ax, diagrams, lines, alone=alone)
-    record(ax, "cumulative", None, len(diagrams))
+    ax.add_artist(Record("cumulative", None, len(diagrams)))
     return lines
 
 
@@ -198,78 +203,46 @@ def _set_up(ax: Axes, curves: list[CumulativeCurve], *, is_added: bool) -> None:
     ax.axhline(0, color=MUTED, lw=0.8, ls=DASHES, zorder=1)
 
 
-def _draw_curve(ax: Axes, curve: CumulativeCurve, color: Any) -> Line2D:
-    shown = curve.thinned()
-    style: dict[str, Any] = {"lw": LINE_WIDTH, "solid_joinstyle": "round", "zorder": 3}
-    (line,) = ax.plot(shown.fraction, shown.deviation, color=color, clip_on=False, **style)
-    return line
-
-
-def _draw_sigma(ax: Axes, sigma: float, color: Any, left: float, width: float) -> None:
-    """Draw a triangle, 2 sigma up and 2 sigma down, at the origin or beside those of others."""
-    if sigma > 0:
-        corners = [(left, -2 * sigma), (left, 2 * sigma), (left + width, 0)]
-        ax.add_patch(Polygon(corners, fc=color, ec="none", alpha=0.45, zorder=2))
-
-
 def _label_sigma(ax: Axes, curve: CumulativeCurve) -> None:
     """Label the triangle on the side that the curve leaves free."""
-    if not curve.sigma > 0:
-        return
     early = curve.deviation[curve.fraction <= 5 * _TRIANGLE]
     side = -1 if abs(early.max()) >= abs(early.min()) else 1
-    ax.annotate(
-        "$\\pm 2\\sigma$",
-        (0, side * 2 * curve.sigma),
-        xytext=(5, 4 * side),
-        textcoords="offset points",
-        va="center",
-        fontsize=SMALLEST,
-        color=MUTED,
-    )
+    style: dict[str, Any] = {"va": "center", "fontsize": SMALLEST, "color": MUTED}
+    place, offset = (0, side * 2 * curve.sigma), (5, 4 * side)
+    ax.annotate("$\\pm 2\\sigma$", place, xytext=offset, textcoords="offset points", **style)
 
 
 def _draw_extremes(ax: Axes, curve: CumulativeCurve, color: Any) -> None:
     """Mark the highest and the lowest point, whose distance is ECCE-R."""
     ends = [int(curve.deviation.argmax()), int(curve.deviation.argmin())]
-    x, y = curve.fraction[ends], curve.deviation[ends]
-    ax.plot(
-        x, y, ls="none", marker="o", ms=5, mfc="white", mec=color, mew=1.2, zorder=4, clip_on=False
-    )
+    style: dict[str, Any] = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": 1.2}
+    style |= {"ls": "none", "zorder": 4, "clip_on": False}
+    ax.plot(curve.fraction[ends], curve.deviation[ends], **style)
 
 
 def _draw_scores(ax: Axes, curve: CumulativeCurve) -> None:
-    """Write round scores along the top, each where the curve reaches it."""
-    top = ax.secondary_xaxis("top")
-    places, scores = _score_ticks(curve)
-    top.set_xticks(places, [f"{score:.4g}" for score in scores])
-    top.tick_params(color=MUTED, labelsize=SMALL)
-    top.spines["top"].set_color(MUTED)
-    top.set_xlabel("score")
-
-
-def _score_ticks(curve: CumulativeCurve) -> tuple[list[float], list[float]]:
-    """Return where scores are reached, and those scores, the roundest first."""
+    """Write scores along the top, each where the curve reaches it: all of a few, or round ones."""
+    low, high = float(curve.score[0]), float(curve.score[-1])
+    candidates = [
+        (np.asarray(MaxNLocator(n_ticks, steps=[1, 2, 5, 10]).tick_values(low, high)), distance)
+        for n_ticks, distance in _DISTANCES.items()
+    ]
+    if len(curve.score) <= _FEW_SCORES:
+        candidates = [(curve.score[1:], _DISTANCES[5])]
     ticks: dict[float, float] = {}
-    for scores, distance in _candidate_ticks(curve.score):
+    for scores, distance in candidates:
+        scores = scores[(scores >= low) & (scores <= high)]
         # Amid the rows that have this very score.
         first, last = (np.searchsorted(curve.score, scores, side=s) - 1 for s in ("left", "right"))
         places = (curve.fraction[np.maximum(first, 0)] + curve.fraction[last]) / 2
         for place, score in zip(places.tolist(), scores.tolist(), strict=True):
             if all(abs(place - other) >= distance for other in ticks):
                 ticks[place] = score
-    return list(ticks), list(ticks.values())
-
-
-def _candidate_ticks(score: FloatArray) -> Iterator[tuple[FloatArray, float]]:
-    """Yield scores and the minimum distance between them: all of a few, or round ones."""
-    if len(score) <= _FEW_SCORES:
-        yield score[1:], _DISTANCES[5]
-        return
-    low, high = float(score[0]), float(score[-1])
-    for n_ticks, distance in _DISTANCES.items():
-        ticks = np.asarray(MaxNLocator(n_ticks, steps=[1, 2, 5, 10]).tick_values(low, high))
-        yield ticks[(ticks >= low) & (ticks <= high)], distance
+    top = ax.secondary_xaxis("top")
+    top.set_xticks(list(ticks), [f"{score:.4g}" for score in ticks.values()])
+    top.tick_params(color=MUTED, labelsize=SMALL)
+    top.spines["top"].set_color(MUTED)
+    top.set_xlabel("score")
 
 
 def _write(

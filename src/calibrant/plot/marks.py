@@ -7,7 +7,7 @@ distribution of outcomes and one on the right for that of recalibrated scores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
@@ -38,7 +38,6 @@ from calibrant.plot.common import (
     MARKERS,
     MUTED,
     SMALLEST,
-    count_range,
     despine,
     size_in_points,
     text_width,
@@ -98,21 +97,12 @@ class Frame:
                 f"deviation must be {other.deviation} on this Axes, as in the diagram that is "
                 f"there; got {self.deviation}"
             )
-        frame = replace(
-            self,
-            margin=max(self.margin, other.margin),
-            side=max(self.side, other.side),
-            strip=other.strip or self.strip,
-        )
-        if not widened:
-            return frame
-        ours, theirs = self.window, other.window
-        return replace(
-            frame,
-            window=Window(min(ours.low, theirs.low), max(ours.high, theirs.high)),
-            low=min(self.low, other.low),
-            high=max(self.high, other.high),
-        )
+        window, low, high = self.window, self.low, self.high
+        if widened:
+            window = Window(min(window.low, other.window.low), max(window.high, other.window.high))
+            low, high = min(low, other.low), max(high, other.high)
+        margin, side = max(self.margin, other.margin), max(self.side, other.side)
+        return Frame(window, low, high, margin, side, self.deviation, other.strip or self.strip)
 
     def holds(self, x: FloatArray, y: FloatArray) -> Mask:
         """Tell which points are shown."""
@@ -138,11 +128,6 @@ class Frame:
         if not self.deviation:
             ax.set_aspect("equal", adjustable="box")
 
-    def name_axes(self, ax: Axes, names: tuple[str, str]) -> None:
-        """Write the names of both axes beside what they show, not beside the margins."""
-        ax.set_xlabel(names[0], x=(1 - self.side) / 2)
-        ax.set_ylabel(names[1], y=(1 + self.margin) / 2)
-
 
 def _ticks(low: float, high: float) -> FloatArray:
     ticks = np.asarray(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
@@ -165,7 +150,7 @@ def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool)
     if curve.method == "isotonic":
         line = _staircase(ax, curve, color, frame)
     else:
-        line = _ribbon(ax, curve, color, _thickness(ax, curve, _THICK if alone else _LESS_THICK))
+        line = _ribbon(ax, curve, color, _THICK if alone else _LESS_THICK)
     _clip(ax, line, curve, frame)
     return line
 
@@ -191,29 +176,24 @@ def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
     return line
 
 
-def _thickness(ax: Axes, curve: Curve, maximum: float) -> float:
-    """Return how wide a line may be without hiding its band: in points, where scores are dense."""
-    dense = np.isfinite(curve.high - curve.low) & (curve.density >= np.median(curve.density))
-    if not dense.any():
-        return maximum
-    low, high = ax.get_ylim()
-    height = float(np.median((curve.high - curve.low)[dense])) / (high - low)
-    points = height * float(size_in_points(ax)[1])
-    return float(np.clip(_FRACTION_OF_BAND * points, _MINIMUM_THICK, maximum))
-
-
 def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
+    """Draw a curve as wide as scores are dense, but not so wide that it hides its band."""
+    dense = np.isfinite(curve.high - curve.low) & (curve.density >= np.median(curve.density))
+    if dense.any():
+        low, high = ax.get_ylim()
+        height = float(np.median((curve.high - curve.low)[dense])) / (high - low)
+        points = height * float(size_in_points(ax)[1])
+        thick = float(np.clip(_FRACTION_OF_BAND * points, _MINIMUM_THICK, thick))
     known = np.isfinite(curve.y)
     joined = known[:-1] & known[1:]
-    points = np.column_stack((curve.x, curve.y))
-    segments = np.stack((points[:-1], points[1:]), axis=1)[joined]
+    ends = np.column_stack((curve.x, curve.y))
+    segments = list(np.stack((ends[:-1], ends[1:]), axis=1)[joined])
     density = (curve.density[:-1] + curve.density[1:])[joined] / 2
     thin = min(_THIN, thick / 2)
     widths = thin + (thick - thin) * density / curve.density.max()
     # Round ends in one opaque colour melt into each other, which makes a line of varying width.
-    ribbon = LineCollection(
-        list(segments), linewidths=widths, colors=[color], capstyle="round", zorder=3
-    )
+    style: dict[str, Any] = {"colors": [color], "capstyle": "round", "zorder": 3}
+    ribbon = LineCollection(segments, linewidths=widths, **style)
     ax.add_collection(ribbon, autolim=False)
     return ribbon
 
@@ -308,24 +288,18 @@ class Counts:
         width *= (1 - frame.side) * (right - left).min() / window.span
         digit = _DIGIT * FontProperties(size=SMALLEST).get_size_in_points()
         if digit + _APART > width:
-            x, labels = np.array([(window.low + window.high) / 2]), [count_range(table.n[shown])]
+            fewest, most = (short_count(int(end(table.n[shown]))) for end in (np.min, np.max))
+            rows = fewest if fewest == most else f"{fewest} to {most}"
+            x, labels = np.array([(window.low + window.high) / 2]), [f"{rows} rows per bin"]
         upright = len(x) > 1 and length + _APART > width
         return cls(x, labels, upright, ((length if upright else digit) + _APART) / height)
 
     def write(self, ax: Axes, frame: Frame) -> None:
         """Write them."""
+        style: dict[str, Any] = {"ha": "center", "va": "top", "fontsize": SMALLEST, "color": MUTED}
+        style |= {"textcoords": "offset points", "rotation": 90 * self.upright}
         for x, label in zip(self.x, self.labels, strict=True):
-            ax.annotate(
-                label,
-                (x, frame.low),
-                xytext=(0, -_APART),
-                textcoords="offset points",
-                ha="center",
-                va="top",
-                rotation=90 * self.upright,
-                fontsize=SMALLEST,
-                color=MUTED,
-            )
+            ax.annotate(label, (x, frame.low), xytext=(0, -_APART), **style)
 
 
 def draw_strip(
@@ -338,7 +312,12 @@ def draw_strip(
 ) -> None:
     """Draw the distribution of outcomes below, or the densities of several models' scores."""
     if frame.strip == "density":
-        _draw_densities(ax, views, colors)
+        # Lines over one baseline.
+        lines = [view.density() for view in views]
+        maximum = max(density.max() for _, density in lines)
+        for (x, density), color in zip(lines, colors, strict=True):
+            height = _LEVEL - _REACH + 2 * _REACH * density / maximum
+            ax.plot(x, height, color=color, lw=1, transform=ax.get_xaxis_transform())
     if frame.strip != "outcomes":
         return
     ax.plot((0, 1 - frame.side), (_LEVEL, _LEVEL), color=MUTED, lw=0.5, transform=ax.transAxes)
@@ -360,15 +339,9 @@ def _draw_outcomes(ax: Axes, table: BinTable, window: Window, color: Any, *, fil
     is_shown = np.diff(edges) > 0
     for weight, sign in ((ones[is_shown], 1), (zeros[is_shown], -1)):
         length = np.where(weight > 0, _TICK + (_REACH - _TICK) * weight / maximum, 0.0)
-        ax.stairs(
-            _LEVEL + sign * length,
-            np.unique(edges),
-            baseline=_LEVEL,
-            fill=fill,
-            color=color,
-            lw=0.9,
-            transform=ax.get_xaxis_transform(),
-        )
+        style: dict[str, Any] = {"color": color, "fill": fill, "lw": 0.9}
+        style |= {"baseline": _LEVEL, "transform": ax.get_xaxis_transform()}
+        ax.stairs(_LEVEL + sign * length, np.unique(edges), **style)
 
 
 def _draw_density(
@@ -384,15 +357,6 @@ def _draw_density(
             ax.fill_between(x, _LEVEL, y, color=color, lw=0, transform=transform)
         else:
             ax.plot(x, y, color=color, lw=0.9, transform=transform)
-
-
-def _draw_densities(ax: Axes, views: Sequence[ReliabilityView], colors: Sequence[Any]) -> None:
-    """Draw the densities of several models' scores as lines over one baseline."""
-    lines = [view.density() for view in views]
-    maximum = max(density.max() for _, density in lines)
-    for (x, density), color in zip(lines, colors, strict=True):
-        height = _LEVEL - _REACH + 2 * _REACH * density / maximum
-        ax.plot(x, height, color=color, lw=1, transform=ax.get_xaxis_transform())
 
 
 def label_strip(ax: Axes, frame: Frame) -> None:
@@ -414,16 +378,9 @@ def draw_recalibrated(ax: Axes, recalibrated: Recalibrated, frame: Frame) -> Non
     weight, _ = np.histogram(scores, edges, weights=recalibrated.fraction)
     length = _SHORT + (_BAR - _SHORT) * weight / (weight.max() or 1.0)
     base = 1 - frame.side * (1 - _BASE)
-    ax.stairs(
-        base + frame.side * np.where(weight > 0, length, 0.0),
-        edges,
-        baseline=base,
-        orientation="horizontal",
-        fill=True,
-        color=_GREY,
-        lw=0,
-        transform=ax.get_yaxis_transform(),
-    )
+    style: dict[str, Any] = {"orientation": "horizontal", "fill": True, "color": _GREY, "lw": 0}
+    style |= {"baseline": base, "transform": ax.get_yaxis_transform()}
+    ax.stairs(base + frame.side * np.where(weight > 0, length, 0.0), edges, **style)
     ax.plot((base, base), (frame.margin, 1), color=MUTED, lw=0.5, transform=ax.transAxes)
     small: dict[str, Any] = {"fontsize": SMALLEST, "color": MUTED}
     below = frame.margin - _BASE * frame.side

@@ -121,7 +121,9 @@ def small_multiples(
     if figure is not None and not isinstance(figure, Figure | SubFigure):
         raise CalibrantError("must be a matplotlib Figure", argument="figure", value=figure)
     models = _read_panels(y_true, y_prob, by, options)
-    columns = _columns(n_columns, len(models))
+    columns = min(int(np.ceil(np.sqrt(len(models)))), _MOST_COLUMNS)
+    if n_columns is not None:
+        columns = min(validation.as_count(n_columns, "n_columns"), len(models))
     rows = -(-len(models) // columns)
     if figure is None:
         width, height = _SIZES[kind]
@@ -166,7 +168,16 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
         return _by_group(y_true, y_prob, by, options)
     multiclass = options.get("multiclass")
     if isinstance(multiclass, str) and multiclass == "classwise":
-        return _by_class(y_true, y_prob, options)
+        p, labels = as_array(y_prob, "y_prob"), options.get("labels")
+        if p.ndim != 2:
+            raise CalibrantError(
+                "must have one column per class for {multiclass}='classwise'",
+                argument="y_prob",
+                value=p.shape,
+                found="shape {value}",
+            )
+        names = range(p.shape[1]) if labels is None else list(labels)
+        return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
     models = read_models(y_true, y_prob, options)
     if len(models) == 1 and not models[0].name:
         raise CalibrantError(
@@ -194,28 +205,12 @@ def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> 
     columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
     for column, values in columns.items():
         validation.check_same_length(labels, "by", values, column)
-
-    def part(rows: Any) -> dict[str, Any]:
-        return {**options, **{k: values[rows] for k, values in columns.items()}}
-
-    masks = [code == k for k in range(len(names))]
-    return [
-        Model(str(name), y[rows], p[rows], part(rows))
-        for name, rows in zip(names.tolist(), masks, strict=True)
-    ]
-
-
-def _by_class(y_true: Any, y_prob: Any, options: Mapping[str, Any]) -> list[Model]:
-    p, labels = as_array(y_prob, "y_prob"), options.get("labels")
-    if p.ndim != 2:
-        raise CalibrantError(
-            "must have one column per class for {multiclass}='classwise'",
-            argument="y_prob",
-            value=p.shape,
-            found="shape {value}",
-        )
-    names = range(p.shape[1]) if labels is None else list(labels)
-    return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
+    models = []
+    for k, name in enumerate(names.tolist()):
+        rows = code == k
+        part = {**options, **{column: values[rows] for column, values in columns.items()}}
+        models.append(Model(str(name), y[rows], p[rows], part))
+    return models
 
 
 def _wrapped(name: str, ax: Axes) -> str:
@@ -227,12 +222,6 @@ def _wrapped(name: str, ax: Axes) -> str:
     while len(lines) > _MOST_LINES:
         lines, most = textwrap.wrap(shortened(name, most), letters), most - 1
     return "\n".join(lines)
-
-
-def _columns(n_columns: int | None, n_panels: int) -> int:
-    if n_columns is not None:
-        return min(validation.as_count(n_columns, "n_columns"), n_panels)
-    return min(int(np.ceil(np.sqrt(n_panels))), _MOST_COLUMNS)
 
 
 def assessment(
@@ -287,7 +276,13 @@ def assessment(
         found = assess(data, cast("ArrayLike", y_prob), **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()
-    _write_verdict(ax, typeset(str(found.verdict)))
+    # The verdict goes across the top, its first sentence large.
+    first, _, rest = typeset(str(found.verdict)).partition(". ")
+    style: dict[str, Any] = {"transform": ax.transAxes, "va": "top"}
+    heading = _filled(f"{first.removesuffix('.')}.", ax, "large")
+    ax.text(-0.05, 1.0, heading, fontsize="large", weight="bold", **style)
+    below = 1.0 - _HEADING * (1 + heading.count("\n"))
+    ax.text(-0.05, below, _filled(rest, ax, SMALL), fontsize=SMALL, linespacing=1.4, **style)
     view = found.reliability_view("smooth")
     diagram = Diagram(view, view.measured)
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], Layout(inside=True))
@@ -315,18 +310,7 @@ def _draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
     ax.set_xlabel(f"calibration error, {percent(estimates[0].level)} interval; | bias-corrected")
 
 
-def _write_verdict(ax: Axes, text: str) -> None:
-    """Write the verdict across the top, its first sentence large."""
-    first, _, rest = text.partition(". ")
-    points = float(size_in_points(ax)[0])
-    style: dict[str, Any] = {"transform": ax.transAxes, "va": "top"}
-    heading = _filled(f"{first.removesuffix('.')}.", points, "large")
-    ax.text(-0.05, 1.0, heading, fontsize="large", weight="bold", **style)
-    below = 1.0 - _HEADING * (1 + heading.count("\n"))
-    ax.text(-0.05, below, _filled(rest, points, SMALL), fontsize=SMALL, linespacing=1.4, **style)
-
-
-def _filled(text: str, points: float, size: str) -> str:
-    """Return text in lines of letters of a size that are no longer than a number of points."""
+def _filled(text: str, ax: Axes, size: str) -> str:
+    """Return text in lines of letters of a size that are no longer than an Axes is wide."""
     letter = _LETTER * FontProperties(size=size).get_size_in_points()
-    return textwrap.fill(text, int(points / letter))
+    return textwrap.fill(text, int(float(size_in_points(ax)[0]) / letter))

@@ -33,6 +33,7 @@ from calibrant.plot.common import (
     LegendText,
     Model,
     Note,
+    Record,
     axes_or_new,
     band_lines,
     lift_overlapped,
@@ -40,7 +41,6 @@ from calibrant.plot.common import (
     note_lines,
     read_models,
     read_note,
-    record,
     records,
     resolve_colors,
     write_beside,
@@ -229,26 +229,22 @@ class Layout:
         low, high = window.low, window.high
         deviation = self.deviation or any(view.curve.method == "local" for view in views)
         if deviation:
-            high = 1.1 * max(_largest_deviation(view, window) for view in views) or 0.1
+            heights = [np.zeros(1)]
+            for view in views:
+                curve = view.drawn(window, deviation=True)
+                masses = view.marks(window, deviation=True)
+                heights += [curve.y, curve.low, curve.high]
+                heights += [] if masses is None else [masses.outcome]
+            high = 1.1 * float(np.nanmax(np.abs(np.concatenate(heights)))) or 0.1
             low = -high
         below, side = _BESIDE * bool(self.margin), _BESIDE * (self.margin == "both")
-        strip = _strip(views) if self.margin else ""
+        # The strip below shows what is known of outcomes, or of several models.
+        strip: Literal["outcomes", "density", ""] = ""
+        if self.margin and len(views) > 1:
+            strip = "density"
+        elif self.margin and (views[0].rows is not None or views[0].is_smooth):
+            strip = "outcomes"
         return Frame(window, low, high, below, side, bool(deviation), strip)
-
-
-def _largest_deviation(view: ReliabilityView, window: Window) -> float:
-    curve, masses = view.drawn(window, deviation=True), view.marks(window, deviation=True)
-    heights = [curve.y, curve.low, curve.high, np.zeros(1)]
-    if masses is not None:
-        heights.append(masses.outcome)
-    return float(np.nanmax(np.abs(np.concatenate(heights))))
-
-
-def _strip(views: Sequence[ReliabilityView]) -> Literal["outcomes", "density", ""]:
-    """Return what the strip below shows: what is known of outcomes, or of several models."""
-    if len(views) > 1:
-        return "density"
-    return "outcomes" if views[0].rows is not None or views[0].is_smooth else ""
 
 
 def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) -> list[Artist]:  # noqa: B008
@@ -280,7 +276,7 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
     marks.label_strip(ax, frame)
     lift_overlapped(ax)
     _write(ax, diagrams, colors, frame, layout, is_added=bool(before))
-    record(ax, "reliability", frame, len(diagrams))
+    ax.add_artist(Record("reliability", frame, len(diagrams)))
     return lines
 
 
@@ -296,9 +292,11 @@ def _set_up(
         counts.write(ax, frame)
     frame.set_up(ax)
     if not is_added:
-        is_confidence = all(view.is_confidence for view in views)
-        view = replace(views[0], is_confidence=is_confidence)
-        frame.name_axes(ax, view.axis_names(deviation=frame.deviation))
+        view = replace(views[0], is_confidence=all(view.is_confidence for view in views))
+        predicted, observed = view.axis_names(deviation=frame.deviation)
+        # Beside what the axes show, not beside the margins.
+        ax.set_xlabel(predicted, x=(1 - frame.side) / 2)
+        ax.set_ylabel(observed, y=(1 + frame.margin) / 2)
     marks.draw_reference(ax, frame)
     return frame
 

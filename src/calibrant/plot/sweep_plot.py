@@ -196,28 +196,18 @@ def _within(locator: Locator, first: float, last: float) -> FloatArray:
 def _label_ends(ax: Axes, last: float, ends: dict[str, tuple[float, Any]]) -> None:
     """Write names at the ends of lines, apart from each other, in the order of their heights."""
     low, high = ax.get_ylim()
+    gap = _LINE * (high - low)
     ordered = sorted(ends.items(), key=lambda item: item[1][0])
-    heights = _spread([value for _, (value, _) in ordered], _LINE * (high - low))
-    for (label, (_, color)), height in zip(ordered, heights, strict=True):
-        ax.annotate(
-            label,
-            (last, height),
-            xytext=(5, 0),
-            textcoords="offset points",
-            va="center",
-            fontsize=SMALL,
-            color=color,
-        )
-
-
-def _spread(heights: list[float], gap: float) -> list[float]:
-    """Return increasing heights moved apart by as little as that takes, and above 0."""
-    moved = np.array(heights)
+    heights = np.array([value for _, (value, _) in ordered])
+    # Moved apart by as little as that takes, and above 0.
     for _ in range(100):
-        lacking = gap - np.diff(moved)
+        lacking = gap - np.diff(heights)
         if (lacking <= 1e-9 * gap).all():
             break
         push = np.maximum(lacking, 0.0) / 2
-        moved[:-1] -= push
-        moved[1:] += push
-    return [float(height + max(gap - moved[0], 0.0)) for height in moved]
+        heights[:-1] -= push
+        heights[1:] += push
+    heights += max(gap - heights[0], 0.0)
+    style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
+    for (label, (_, color)), height in zip(ordered, heights.tolist(), strict=True):
+        ax.annotate(label, (last, height), xytext=(5, 0), color=color, **style)

@@ -140,22 +140,17 @@ def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Mode
                 name=shown(name),
             )
     n_points = min(max(_POINTS // len(assessments), _MINIMUM_POINTS), _MAXIMUM_POINTS)
-    return [
-        Model(str(name), index, _thinned(one, n_points))
-        for index, (name, one) in enumerate(assessments.items())
-    ]
+    models = []
+    for index, (name, one) in enumerate(assessments.items()):
+        curves = tuple(_thinned(curve, n_points) for curve in one.curves)
+        cumulative = one.cumulative.thinned(n_points)
+        cumulative = _rounded(cumulative, "fraction", "score", "deviation")
+        thinned = replace(one, curves=curves, cumulative=cumulative)
+        models.append(Model(str(name), index, thinned))
+    return models
 
 
-def _thinned(assessment: Assessment, n_points: int) -> Assessment:
-    cumulative = assessment.cumulative.thinned(n_points)
-    return replace(
-        assessment,
-        curves=tuple(_thinned_curve(curve, n_points) for curve in assessment.curves),
-        cumulative=_rounded(cumulative, "fraction", "score", "deviation"),
-    )
-
-
-def _thinned_curve(curve: Curve, n_points: int) -> Curve:
+def _thinned(curve: Curve, n_points: int) -> Curve:
     if curve.method == "binned":
         return curve
     if curve.method == "isotonic":
@@ -197,14 +192,15 @@ def _plain(values: ArrayLike) -> list[float | None]:
     return [value if np.isfinite(value) else None for value in array.tolist()]
 
 
-def _of(model: Model, *, is_curve: bool = False) -> Spec:
-    """Return whose a trace is, and whether it is the curve that the arrow keys go along."""
-    return {"model": model.index, "curve": True} if is_curve else {"model": model.index}
-
-
 def _line(model: Model, x: FloatArray, y: FloatArray, hover: Spec) -> Spec:
+    """Return the curve of a model, which the arrow keys go along."""
     style = {"color": model.color(), "width": 2.2, "dash": model.dash}
-    return _trace(x, y, hover, line=style, meta=_of(model, is_curve=True))
+    return _trace(x, y, hover, line=style, meta={"model": model.index, "curve": True})
+
+
+def _area(model: Model, x: ArrayLike, y: ArrayLike, opacity: float) -> Spec:
+    fill: Spec = {"fill": "toself", "fillcolor": model.color(opacity), "line": {"width": 0}}
+    return _trace(x, y, meta={"model": model.index}, **fill)
 
 
 def band(model: Model, x: FloatArray, low: FloatArray, high: FloatArray) -> Spec:
@@ -214,19 +210,15 @@ def band(model: Model, x: FloatArray, low: FloatArray, high: FloatArray) -> Spec
     parts = [slice(start, end) for start, end in runs.tolist()]
     around = [np.concatenate((x[part], x[part][::-1], [np.nan])) for part in parts]
     height = [np.concatenate((low[part], high[part][::-1], [np.nan])) for part in parts]
-    area: Spec = {"fill": "toself", "fillcolor": model.color(0.16), "line": {"width": 0}}
-    return _trace(
-        np.concatenate([*around, []]), np.concatenate([*height, []]), meta=_of(model), **area
-    )
+    return _area(model, np.concatenate([*around, []]), np.concatenate([*height, []]), 0.16)
 
 
 def sticks(model: Model, x: FloatArray, low: FloatArray, high: FloatArray) -> Spec:
     """Return a vertical line from low to high at each x where both are known."""
     known = np.isfinite(low) & np.isfinite(high)
     style = {"color": model.color(0.6), "width": 1.6}
-    return _trace(
-        *_segments(x[known], x[known], low[known], high[known]), line=style, meta=_of(model)
-    )
+    ends = _segments(x[known], x[known], low[known], high[known])
+    return _trace(*ends, line=style, meta={"model": model.index})
 
 
 def _segments(
@@ -291,8 +283,7 @@ def reliability_figure(models: Sequence[Model], method: str) -> Spec:
         data += _marks(model, model.drawn(method))
     if method == "binned" and alone:
         data.append(_bars(models[0]))
-    below = _densities if method == "smooth" else _counts
-    data += [below(model, filled=alone) for model in models]
+    data += [_distribution(model, method, filled=alone) for model in models]
     predicted, observed = models[0].views[method].axis_names()
     title = "density" if method == "smooth" else "rows"
     layout = {
@@ -313,7 +304,11 @@ def _marks(model: Model, curve: Curve) -> list[Spec]:
         limits = sticks if is_binned else band
         marks.insert(0, limits(model, curve.x, curve.low, curve.high))
     if curve.method == "isotonic":
-        marks.append(_level_runs(model, curve))
+        # Level runs are heavier: scores that the curve does not distinguish.
+        first, last = level_runs(curve).T
+        heavy = {"color": model.color(), "width": _LEVEL_WIDTH}
+        runs = _segments(curve.x[first], curve.x[last], curve.y[first], curve.y[last])
+        marks.append(_trace(*runs, line=heavy, meta={"model": model.index}))
     masses = model.views[curve.method].marks(Window(0.0, 1.0))
     return marks if masses is None else [*marks, _point_masses(model, masses)]
 
@@ -351,16 +346,9 @@ def _bars(model: Model) -> Spec:
         "color": [model.color(round(alpha, 3)) for alpha in opacity.tolist()],
         "line": {"color": "--paper", "width": 1},
     }
-    bars = _trace((bins.edges[1:] + bins.edges[:-1]) / 2, bins.mean_true, meta=_of(model))
+    middles = (bins.edges[1:] + bins.edges[:-1]) / 2
+    bars = _trace(middles, bins.mean_true, meta={"model": model.index})
     return {**bars, "type": "bar", "width": _plain(np.diff(bins.edges)), "marker": marker}
-
-
-def _level_runs(model: Model, curve: Curve) -> Spec:
-    """Return the level runs of a curve, heavier: scores that it does not distinguish."""
-    first, last = level_runs(curve).T
-    heavy = {"color": model.color(), "width": _LEVEL_WIDTH}
-    ends = _segments(curve.x[first], curve.x[last], curve.y[first], curve.y[last])
-    return _trace(*ends, line=heavy, meta=_of(model))
 
 
 def _point_masses(model: Model, masses: PointMasses) -> Spec:
@@ -386,33 +374,28 @@ def _point_masses(model: Model, masses: PointMasses) -> Spec:
         "symbol": model.symbol,
         "line": {"color": edge, "width": 1.5 if masses.is_all else 1},
     }
-    style = {"mode": "markers", "marker": marker, "cliponaxis": False, "meta": _of(model)}
-    return _trace(masses.score, masses.outcome, _hover(texts, model)) | style
+    style = {"mode": "markers", "marker": marker, "cliponaxis": False}
+    hover, meta = _hover(texts, model), {"model": model.index}
+    return _trace(masses.score, masses.outcome, hover, meta=meta) | style
 
 
-def _densities(model: Model, *, filled: bool) -> Spec:
-    """Return the density of scores."""
-    return _below(model, *model.views["smooth"].density(), _NO_HOVER, filled=filled)
-
-
-def _counts(model: Model, *, filled: bool) -> Spec:
-    """Return how many rows each bin holds."""
-    bins, last = model.assessment.bins, len(model.assessment.bins.n) - 1
-    hover = _hover(([model.in_bin(min(k, last))] for k in range(last + 2)), model)
-    counts = np.append(bins.n, bins.n[-1])
-    return _below(model, bins.edges, counts, hover, filled=filled, shape="hv")
-
-
-def _below(
-    model: Model, x: FloatArray, y: ArrayLike, hover: Spec, *, filled: bool, shape: str = "linear"
-) -> Spec:
+def _distribution(model: Model, method: str, *, filled: bool) -> Spec:
+    """Return the density of scores below a smooth curve; else how many rows each bin holds."""
+    x: FloatArray
+    y: ArrayLike
+    if method == "smooth":
+        (x, y), hover, shape = model.views["smooth"].density(), _NO_HOVER, "linear"
+    else:
+        bins, last = model.assessment.bins, len(model.assessment.bins.n) - 1
+        x, y, shape = bins.edges, np.append(bins.n, bins.n[-1]), "hv"
+        hover = _hover(([model.in_bin(min(k, last))] for k in range(last + 2)), model)
     style = {
         "yaxis": "y2",
         "fill": "tozeroy" if filled else "none",
         "fillcolor": model.color(0.25),
         "line": {"color": model.color(), "width": 1, "shape": shape, "dash": model.dash},
     }
-    return _trace(x, y, hover, meta=_of(model), **style)
+    return _trace(x, y, hover, meta={"model": model.index}, **style)
 
 
 def cumulative_figure(models: Sequence[Model]) -> Spec:
@@ -420,11 +403,22 @@ def cumulative_figure(models: Sequence[Model]) -> Spec:
     data = [_reference((0, 1), (0, 0))]
     width = min(_TRIANGLE, _TRIANGLES / len(models))
     for model in models:
-        curve = model.assessment.cumulative
+        curve, left = model.assessment.cumulative, model.index * width
         if curve.sigma > 0:
-            data.append(_triangle(model, curve.sigma, width))
-        hover = _hover(_cumulative_texts(model), model)
-        data.append(_line(model, curve.fraction, curve.deviation, hover))
+            # A triangle at the origin, 2 sigma up and 2 sigma down; others are beside it.
+            height = 2 * curve.sigma
+            x, y = [left, left, left + width, left], [-height, height, 0, -height]
+            data.append(_area(model, x, y, 0.35))
+        points = zip(curve.score, curve.fraction, curve.deviation, strict=True)
+        texts = [
+            [
+                f"up to {model.score_name} {significant(score)}",
+                f"{100 * fraction:.1f}% of rows",
+                f"deviation {significant(deviation)}",
+            ]
+            for score, fraction, deviation in points
+        ]
+        data.append(_line(model, curve.fraction, curve.deviation, _hover(texts, model)))
     title = "fraction of rows, in order of score"
     layout = {
         "xaxis": _axis(title, range=[-_END, 1 + _END], tickformat=".0%"),
@@ -438,33 +432,13 @@ def cumulative_figure(models: Sequence[Model]) -> Spec:
     return _figure(data, layout, height=_CUMULATIVE_HEIGHT, pixels=_CUMULATIVE_PIXELS)
 
 
-def _cumulative_texts(model: Model) -> Iterable[list[str]]:
-    """Yield score, fraction of rows and deviation at each point."""
-    curve = model.assessment.cumulative
-    points = zip(curve.score, curve.fraction, curve.deviation, strict=True)
-    for score, fraction, deviation in points:
-        yield [
-            f"up to {model.score_name} {significant(score)}",
-            f"{100 * fraction:.1f}% of rows",
-            f"deviation {significant(deviation)}",
-        ]
-
-
-def _triangle(model: Model, sigma: float, width: float) -> Spec:
-    """Return the triangle at the origin, 2 sigma up and 2 sigma down; others are beside it."""
-    left = model.index * width
-    x, y = [left, left, left + width, left], [-2 * sigma, 2 * sigma, 0, -2 * sigma]
-    area: Spec = {"fill": "toself", "fillcolor": model.color(0.35), "line": {"width": 0}}
-    return _trace(x, y, meta=_of(model), **area)
-
-
 def _extremes(model: Model) -> Spec:
     """Return marks at the highest and the lowest point, whose distance is ECCE-R."""
     curve = model.assessment.cumulative
     ends = [int(curve.deviation.argmax()), int(curve.deviation.argmin())]
     circle = {"color": "--paper", "size": 8, "line": {"color": model.color(), "width": 1.6}}
     style = {"mode": "markers", "xaxis": "x2", "marker": circle, "cliponaxis": False}
-    return _trace(curve.fraction[ends], curve.deviation[ends], meta=_of(model)) | style
+    return _trace(curve.fraction[ends], curve.deviation[ends], meta={"model": model.index}) | style
 
 
 def _score_axis(model: Model) -> Spec:

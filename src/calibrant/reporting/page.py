@@ -12,7 +12,7 @@ import json
 import os
 import platform
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from html import escape
@@ -55,7 +55,6 @@ if TYPE_CHECKING:
 
 __all__ = ["Page", "page", "write_page"]
 
-_TITLE = "Calibration report"
 _CELL = "padding: 2px 12px 2px 0; text-align: left; font-variant-numeric: tabular-nums;"
 
 
@@ -81,7 +80,7 @@ class PageOptions(TypedDict, total=False):
 def page(
     assessments: Mapping[str, Assessment] | Assessment,
     *,
-    title: str = _TITLE,
+    title: str = "Calibration report",
     source: Mapping[str, str] | str = "",
     groups: GroupTable | None = None,
     comparison: Comparison | None = None,
@@ -295,36 +294,27 @@ def fragment(assessment: Assessment) -> str:
         f'<th scope="col" style="{_CELL}">{name}</th>'
         for name in ("", "value", f"{level} interval", "bias-corrected")
     )
-    rows = "".join(_fragment_rows(assessment))
+    rows = ""
+    for one in assessment.estimates:
+        about, cell = measure_meaning(one.measure), ranged(one)
+        rows += f'<tr><th scope="row" title="{escape(about.meaning)}" style="{_CELL}">'
+        rows += f"{escape(about.label)}</th>"
+        for text in (cell.value, f"{cell.low} to {cell.high}", cell.bias_corrected):
+            rows += f'<td style="{_CELL}">{text}</td>'
+        rows += "</tr>"
+    observed, predicted = assessment.mean_names
+    facts = [
+        f"{count(assessment.n)} rows",
+        f"{observed} {proportion(assessment.prevalence)}",
+        f"{predicted} {proportion(assessment.mean_prediction)}",
+        f"Brier score {fixed(assessment.brier_score, 4)}",
+    ]
+    if (test := assessment.test) is not None:
+        facts.append(escape(p_statement(test.p_value, is_bound=test.is_least)))
     notes = "".join(f"<li>{escape(note)}</li>" for note in assessment.notes)
     return (
         '<div class="calibrant-assessment" style="max-width: 46em;">'
         f"<p><strong>{escape(headline(verdict))}.</strong> {escape(typeset(verdict.text))}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
-        f"<p>{' · '.join(_facts(assessment))}</p>"
-        + (f"<ul>{notes}</ul>" if notes else "")
-        + "</div>"
+        f"<p>{' · '.join(facts)}</p>" + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
     )
-
-
-def _fragment_rows(assessment: Assessment) -> Iterator[str]:
-    for one in assessment.estimates:
-        about, cell = measure_meaning(one.measure), ranged(one)
-        texts = (cell.value, f"{cell.low} to {cell.high}", cell.bias_corrected)
-        yield (
-            f'<tr><th scope="row" title="{escape(about.meaning)}" style="{_CELL}">'
-            f"{escape(about.label)}</th>"
-            + "".join(f'<td style="{_CELL}">{text}</td>' for text in texts)
-            + "</tr>"
-        )
-
-
-def _facts(assessment: Assessment) -> Iterator[str]:
-    yield f"{count(assessment.n)} rows"
-    observed, predicted = assessment.mean_names
-    yield f"{observed} {proportion(assessment.prevalence)}"
-    yield f"{predicted} {proportion(assessment.mean_prediction)}"
-    yield f"Brier score {fixed(assessment.brier_score, 4)}"
-    if assessment.test is not None:
-        test = assessment.test
-        yield escape(p_statement(test.p_value, is_bound=test.is_least))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -24,7 +24,6 @@ from calibrant.formatting import (
     significant,
 )
 from calibrant.inference.estimate import Estimate
-from calibrant.measures.point_masses import PointMasses
 from calibrant.measures.registry import measures
 from calibrant.reporting.figures import (
     Model,
@@ -55,10 +54,6 @@ _CAPTIONS = {
     "the mean deviation: it rises where predictions are too low, falls where they are too high, "
     "and is level under perfect calibration. The triangle is two standard deviations high either "
     "way: under perfect calibration the curve ends within its height in about 95% of samples.",
-}
-_BANDS = {
-    "confidence": "",
-    "consistency": ", where the curve would lie under perfect calibration",
 }
 
 
@@ -126,13 +121,6 @@ def measure_meaning(name: str) -> Meaning:
     return Meaning(info.title, info.meaning, info.definition)
 
 
-def _other_meanings(assessments: Iterable[Assessment]) -> dict[str, Meaning]:
-    """Return the numbers of assessments that are not calibration errors, in words."""
-    kinds = [one.is_confidence for one in assessments]
-    special = _OF_CONFIDENCES if all(kinds) else _OF_BOTH if any(kinds) else {}
-    return _OTHERS | special | {"brier_score": measure_meaning("brier_score")}
-
-
 def headline(verdict: Verdict) -> str:
     """Return a verdict in a few words."""
     if verdict.detected and verdict.direction == "none detected":
@@ -181,31 +169,27 @@ def _caption(models: Sequence[Model], method: str) -> str:
     """Return how a diagram is read, its bands included where it has some."""
     caption, is_binned = _CAPTIONS[method], method == "binned"
     if is_binned:
-        is_confidence = all(model.is_confidence for model in models)
-        names = ("Accuracy", "mean confidence"), ("Mean outcome", "mean prediction")
-        caption = caption.format(*names[not is_confidence])
+        names = ("Mean outcome", "mean prediction"), ("Accuracy", "mean confidence")
+        caption = caption.format(*names[all(model.is_confidence for model in models)])
         caption += " Bars are darker where there are more rows." if len(models) == 1 else ""
     else:
-        caption += _masses_text([model.assessment.masses for model in models])
+        marked = [model.assessment.masses for model in models]
+        if any(len(masses) and not masses.is_all for masses in marked):
+            caption += " Discs mark single scores that many rows share; larger discs have more "
+            caption += "rows."
+        if any(masses.is_all for masses in marked):
+            caption += " Circles mark the mean outcome at each of the few distinct scores; larger "
+            caption += "circles have more rows."
     banded = [curve for model in models if (curve := model.views[method].curve).band]
     if not banded:
         return caption
     curve = banded[0]
     mark, kind = ("Vertical lines", "intervals") if is_binned else ("Shaded", "band")
     extent = "simultaneous" if curve.simultaneous else "pointwise"
-    label = f"{percent(curve.level)} {extent} {curve.band} {kind}{_BANDS[str(curve.band)]}"
+    label = f"{percent(curve.level)} {extent} {curve.band} {kind}"
+    if curve.band == "consistency":
+        label += ", where the curve would lie under perfect calibration"
     return f"{caption} {mark}: {label}."
-
-
-def _masses_text(masses_of_models: Sequence[PointMasses]) -> str:
-    """Return what marks at single scores are, where there are any."""
-    text = ""
-    if any(len(masses) and not masses.is_all for masses in masses_of_models):
-        text += " Discs mark single scores that many rows share; larger discs have more rows."
-    if any(masses.is_all for masses in masses_of_models):
-        text += " Circles mark the mean outcome at each of the few distinct scores; larger circles "
-        text += "have more rows."
-    return text
 
 
 def _evenly(n: int) -> IntArray:
@@ -265,19 +249,18 @@ class MeasureRow:
 
 
 def measure_rows(models: Sequence[Model]) -> Iterator[MeasureRow]:
-    """Yield a row for each measure that any model has."""
+    """Yield a row for each measure that any model has, and for what is no calibration error."""
     assessments = [model.assessment for model in models]
+    found = [{cell.measure: ranged(cell) for cell in one.estimates} for one in assessments]
     # In the order of the first model that has them.
-    for name in dict.fromkeys(one.measure for found in assessments for one in found.estimates):
-        cells = tuple(_measured(one, name) for one in assessments)
+    for name in dict.fromkeys(name for cells in found for name in cells):
+        cells = tuple(one.get(name, Ranged(UNKNOWN)) for one in found)
         yield MeasureRow(name, measure_meaning(name), cells)
-    for name, about in _other_meanings(assessments).items():
+    kinds = [one.is_confidence for one in assessments]
+    special = _OF_CONFIDENCES if all(kinds) else _OF_BOTH if any(kinds) else {}
+    others = _OTHERS | special | {"brier_score": measure_meaning("brier_score")}
+    for name, about in others.items():
         yield MeasureRow(name, about, tuple(_other(one, name) for one in assessments))
-
-
-def _measured(assessment: Assessment, name: str) -> Ranged:
-    found = [one for one in assessment.estimates if one.measure == name]
-    return ranged(found[0]) if found else Ranged(UNKNOWN)
 
 
 def _other(assessment: Assessment, name: str) -> Ranged:
@@ -376,11 +359,17 @@ def group_section(
         caption += f" The {_MOST_GROUPS} groups with the largest errors are shown."
     worst = sorted(range(len(lines)), key=lambda k: -table.rows[k].smooth_ece.value)
     kept = sorted(worst[:_MOST_GROUPS])
+    texts = []
+    for line in (lines[k] for k in kept):
+        error = line.smooth_ece
+        interval = f"smECE {error.value}, interval {error.low} to {error.high}"
+        rows = f"{line.n} rows, {mean_names[0]} {line.prevalence}"
+        texts.append([line.label, interval, rows, f"adjusted P {line.p_adjusted}"])
     figure = group_figure(
         [lines[k].label for k in kept],
         [table.rows[k].smooth_ece for k in kept],
         [lines[k].detected for k in kept],
-        [_group_text(lines[k], mean_names[0]) for k in kept],
+        texts,
     )
     summary = (
         f"Miscalibration detected in {len(table.miscalibrated) or 'none'} of "
@@ -409,14 +398,3 @@ def _group_line(row: GroupRow, level: float) -> GroupLine:
         p_adjusted=p_values[1],
         remark="; ".join(remarks),
     )
-
-
-def _group_text(line: GroupLine, mean_name: str) -> list[str]:
-    """Return the text at a group's dot."""
-    error = line.smooth_ece
-    return [
-        line.label,
-        f"smECE {error.value}, interval {error.low} to {error.high}",
-        f"{line.n} rows, {mean_name} {line.prevalence}",
-        f"adjusted P {line.p_adjusted}",
-    ]
