@@ -266,22 +266,18 @@ class CumulativeError(Measure):
             return excursion / known_sigma(differences, "normalize=True")
         return excursion
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves."""
         # Within a cell either extreme may be exceeded, and the range has both.
         error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
             return error
-        differences = cumulative_differences(problem)
-        excursion = differences.excursion(self.statistic)
-        sigma = known_sigma(differences, "normalize=True")
+        sigma = cumulative_differences(problem).sigma
         # p (1 - p) changes by less than p does, and scores are known to a cell's width.
         squares = float(problem.pooled.weight_squared.sum())
-        variance_error = squares * problem.cell_width / differences.total**2
+        variance_error = squares * problem.cell_width / problem.weight**2
         min_sigma = np.sqrt(max(sigma**2 - variance_error, 0.0))
-        if min_sigma == 0:
-            return float("inf")
-        return float((excursion + error) / min_sigma - excursion / sigma)
+        return float((value * sigma + error) / min_sigma - value) if min_sigma else float("inf")
 
     @property
     def no_interval(self) -> str:

@@ -150,7 +150,7 @@ class DensityError(Measure):
         """Return the error of one problem."""
         return self.densities(problem).error
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0

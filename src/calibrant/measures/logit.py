@@ -76,7 +76,7 @@ class LogitSmoothedError(Measure):
             return _at_infinity(line)
         return _at_infinity(line) + uniform_noise(u[inside], y[inside], w[inside], self.sigma)
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0

@@ -61,7 +61,7 @@ class BrierScore(Measure):
         """Return the score of one problem."""
         return problem.squared_error() / problem.weight
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the score of the rows themselves: rounding alone."""
         return 2 * problem.sum_error
 

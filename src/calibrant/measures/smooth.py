@@ -101,7 +101,7 @@ class SmoothError(Measure):
             return residuals.fixed_point()
         return residuals.error(self.bandwidth)
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves.
 
         The norms at one scale differ by at most the L1 norm of the difference. So do the fixed
@@ -110,7 +110,7 @@ class SmoothError(Measure):
         """
         if problem.is_exact:
             return 0.0
-        scale = self(problem) if self.bandwidth is None else self.bandwidth
+        scale = value if self.bandwidth is None else self.bandwidth
         finest = self._residuals(problem).finest(0.0)
         if self.transform is None:
             error = problem.spectrum_error(max(scale, finest), "residual")
