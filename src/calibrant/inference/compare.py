@@ -28,7 +28,6 @@ from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Clusters, Question, View, check_has_interval, read_codes
 from calibrant.inference.paired import (
     Difference,
-    Losses,
     MeanLoss,
     difference,
     joint_noise,
@@ -43,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["ComparedModel", "Comparison", "PairedDifference", "compare"]
 
 T = TypeVar("T")
-Compared = tuple[list[Estimate], list[Difference]]
 
 
 @dataclass(frozen=True)
@@ -160,35 +158,33 @@ class Comparison(Result):
         return frame({name: [row[name] for row in rows] for name in rows[0]})
 
     def __repr__(self) -> str:
-        heading = f"{self.measure} of {len(self.models)} models, n = {self.n}; less is better"
+        level = f"{100 * self.level:g}%"
+        width = max(len("model"), *(len(str(model.name)) for model in self.models))
+        lines = [
+            f"{self.measure} of {len(self.models)} models, n = {self.n}; less is better",
+            "",
+            f"rank  {'model':{width}} {'value':>9} {'corrected':>9}  {level:>5} interval",
+        ]
+        for model in self.models:
+            found = model.estimate
+            lines.append(
+                f"{model.rank:4}  {model.name!s:{width}} {found.value:9.4f} "
+                f"{found.bias_corrected:9.4f}  {found.low:7.4f} {found.high:7.4f}"
+            )
+        names = [f"{one.a} - {one.b}" for one in self.pairs]
+        width = max(len("difference"), *map(len, names))
+        heading = f"{'value':>9}  {level:>6} interval {'p':>8} {'p_adjusted':>10}"
+        lines += ["", f"{'difference':{width}} {heading}"]
+        for name, one in zip(names, self.pairs, strict=True):
+            lines.append(
+                f"{name:{width}} {one.difference:+9.4f} {one.low:+8.4f} {one.high:+8.4f} "
+                f"{one.p_value:8.2g} {one.p_adjusted:10.2g}"
+            )
         note = (
             f"rank = 1 + number of models better at p_adjusted <= {1 - self.level:.2g} "
             f"(Holm, {len(self.pairs)} pair{'s' * (len(self.pairs) > 1)})"
         )
-        return "\n".join([heading, "", *self._model_lines(), "", *self._pair_lines(), "", note])
-
-    def _model_lines(self) -> Iterator[str]:
-        width = max(len("model"), *(len(str(model.name)) for model in self.models))
-        level = f"{100 * self.level:g}%"
-        yield f"rank  {'model':{width}} {'value':>9} {'corrected':>9}  {level:>5} interval"
-        for model in self.models:
-            one = model.estimate
-            yield (
-                f"{model.rank:4}  {model.name!s:{width}} {one.value:9.4f} "
-                f"{one.bias_corrected:9.4f}  {one.low:7.4f} {one.high:7.4f}"
-            )
-
-    def _pair_lines(self) -> Iterator[str]:
-        names = [f"{one.a} - {one.b}" for one in self.pairs]
-        width = max(len("difference"), *map(len, names))
-        level = f"{100 * self.level:g}%"
-        heading = f"{'value':>9}  {level:>6} interval {'p':>8} {'p_adjusted':>10}"
-        yield f"{'difference':{width}} {heading}"
-        for name, one in zip(names, self.pairs, strict=True):
-            yield (
-                f"{name:{width}} {one.difference:+9.4f} {one.low:+8.4f} {one.high:+8.4f} "
-                f"{one.p_value:8.2g} {one.p_adjusted:10.2g}"
-            )
+        return "\n".join([*lines, "", note])
 
 
 def compare(
@@ -305,14 +301,19 @@ def compare(
     if info.losses is None:
         check_has_interval(info.name, error)
         problems = _read_each(one_problem, y_true, models, about_rows)
-        asked = _Asked(info.name, level, n_resamples, rng, clusters, sample_weight)
-        estimates, differences = _by_error(error, problems, asked)
+        estimates, differences = _by_error(
+            info.name, error, problems, level, n_resamples, rng, clusters, sample_weight
+        )
     else:
         losses = _read_each(partial(read_losses, info.losses), y_true, models, about_rows)
         n = len(losses[0].w)
         _check_rows(n)
         cluster = None if clusters is None else read_codes(clusters, sample_weight, n)
-        estimates, differences = _by_score(info.name, losses, level, cluster)
+        means = [MeanLoss.of(one, cluster) for one in losses]
+        estimates = [one.estimate(info.name, level, n) for one in means]
+        differences = [
+            MeanLoss.of(a.minus(b), cluster).difference(level) for a, b in combinations(losses, 2)
+        ]
     pairs = _adjusted(list(models), estimates, differences, level)
     return Comparison(
         models=_ranked(list(models), estimates, pairs),
@@ -324,7 +325,7 @@ def compare(
 
 
 def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
-    """Return the predictions of two models or more by name."""
+    """Return the predictions of two models or more by name, all of the same classes."""
     given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
     if any(isinstance(one, Sketch) for one in (y_true, *given)):
         raise CalibrantError(
@@ -337,15 +338,8 @@ def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
             value=len(y_probs) if isinstance(y_probs, Mapping) else type(y_probs),
             hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}",
         )
-    models = dict(y_probs)
-    _check_same_classes(models)
-    return models
-
-
-def _check_same_classes(models: Mapping[str, Any]) -> None:
-    """Refuse models of different numbers of classes, whose errors are not of the same events."""
     n_columns = {}
-    for name, y_prob in models.items():
+    for name, y_prob in y_probs.items():
         with _named(name):
             shape = as_array(y_prob, "y_prob").shape
         n_columns[name] = shape[1] if len(shape) == 2 else 1
@@ -362,6 +356,7 @@ def _check_same_classes(models: Mapping[str, Any]) -> None:
                 other=shown(other),
                 n_other=n_other,
             )
+    return dict(y_probs)
 
 
 def _read_each(
@@ -392,59 +387,39 @@ def _check_rows(n: int) -> None:
         raise CalibrantError("compare needs at least two rows that carry weight; got 1")
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """The comparison asked for."""
-
-    measure: str
-    level: float
-    n_resamples: int
-    rng: int | Generator
-    clusters: Any
-    sample_weight: Any
-
-
-def _by_error(error: Measure, problems: list[Problem], asked: _Asked) -> Compared:
+def _by_error(
+    measure: str,
+    error: Measure,
+    problems: list[Problem],
+    level: float,
+    n_resamples: int,
+    seed: int | Generator,
+    clusters: Any,
+    sample_weight: Any,
+) -> tuple[list[Estimate], list[Difference]]:
     """Return the calibration error of each model, and the differences of all pairs."""
     n = problems[0].n
     _check_rows(n)
     estimates, views = [], []
-    rng = read_generator(asked.rng)
-    clusters = Clusters.read(asked.clusters, asked.sample_weight, problems[0], rng)
-    units = clusters or Clusters.single_rows(n, rng)
+    rng = read_generator(seed)
+    shared = Clusters.read(clusters, sample_weight, problems[0], rng)
+    units = shared or Clusters.single_rows(n, rng)
     for problem in problems:
         # A seed starts anew for each, so that each is what `estimate` gives.
-        own_rng = read_generator(asked.rng)
-        own = Clusters.read(asked.clusters, asked.sample_weight, problem, own_rng)
-        question = Question(asked.level, asked.n_resamples, own_rng, own)
-        estimates.append(estimated(asked.measure, error, problem, question))
+        own_rng = read_generator(seed)
+        own = Clusters.read(clusters, sample_weight, problem, own_rng)
+        question = Question(level, n_resamples, own_rng, own)
+        estimates.append(estimated(measure, error, problem, question))
         views.append(View.of(error, problem, estimates[-1].value, units))
-    needed = validation.min_resamples(asked.level, math.comb(len(views), 2))
-    clustered = clusters is not None
-    models = joint_noise(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
-    differences = [
-        Difference(0.0, 0.0, 1.0, 1.0)
-        if _are_equal(problems[i], problems[j])
-        else difference(models[i], models[j], asked.level)
-        for i, j in combinations(range(len(models)), 2)
-    ]
+    needed = validation.min_resamples(level, math.comb(len(views), 2))
+    noisy = joint_noise(views, n_resamples, rng, clustered=shared is not None, needed=needed)
+    differences = []
+    for (a, of_a), (b, of_b) in combinations(zip(problems, noisy, strict=True), 2):
+        # The same predictions, with the same outcomes, have a difference of 0 exactly.
+        same = all(map(np.array_equal, a.rows.columns(), b.rows.columns()))
+        found = Difference(0.0, 0.0, 1.0, 1.0) if same else difference(of_a, of_b, level)
+        differences.append(found)
     return estimates, differences
-
-
-def _by_score(measure: str, losses: list[Losses], level: float, cluster: Any) -> Compared:
-    """Return the proper score of each model, and the differences of all pairs."""
-    n = len(losses[0].w)
-    means = [MeanLoss.of(one, cluster) for one in losses]
-    differences = [
-        MeanLoss.of(a.minus(b), cluster).difference(level) for a, b in combinations(losses, 2)
-    ]
-    return [one.estimate(measure, level, n) for one in means], differences
-
-
-def _are_equal(one: Problem, other: Problem) -> bool:
-    """Return whether two models make the same predictions, with the same outcomes."""
-    pairs = zip(one.rows.columns(), other.rows.columns(), strict=True)
-    return all(np.array_equal(first, second) for first, second in pairs)
 
 
 def _adjusted(

@@ -411,9 +411,6 @@ def shifted_norms(
     return norms
 
 
-
-
-
 def _times_of_maximum(sums: FloatArray, time: FloatArray) -> FloatArray:
     """Return the times at which the population's cumulative sums may be highest.
 
