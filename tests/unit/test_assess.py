@@ -17,6 +17,7 @@ from calibrant import (
 )
 from calibrant import cumulative_curve as whole_walk
 from calibrant.datasets import simulate
+from calibrant.measures.smooth import SmoothError
 from tests.tolerances import assert_nearly_equal, nearly
 
 FEW = {"n_resamples": 100}
@@ -172,6 +173,20 @@ def test_many_rows_are_pooled_unless_that_would_blur(monkeypatch):
     assert not any("logit" in note for note in found.notes)
     tied = assess(drawn.y_true, np.round(drawn.y_prob, 1), **FEW)
     assert tied["ecce_r"].error_bound == 0
+
+
+@pytest.mark.parametrize("many", [10**6, 1000], ids=["rows", "pooled"])
+def test_the_smooth_error_is_solved_for_once(monkeypatch, many):
+    solved, measure = [], SmoothError.__call__
+
+    def counting(self, problem):
+        solved.append(problem.is_exact)
+        return measure(self, problem)
+
+    monkeypatch.setattr("calibrant.assessment.assess._MANY_ROWS", many)
+    monkeypatch.setattr(SmoothError, "__call__", counting)
+    assess(*simulate("overconfident", 1000, rng=1), **FEW)
+    assert solved == [many > 1000]
 
 
 def test_predictions_that_leave_nothing_to_chance():

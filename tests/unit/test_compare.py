@@ -360,7 +360,7 @@ class TestResult:
     def test_print(self):
         y, models = drawn()
         lines = repr(compare(y, models, measure="ece", n_resamples=99)).splitlines()
-        assert lines[0] == "ece of 2 models, n = 400; less is better"
+        assert lines[0] == "ece of 2 models, n = 400; lower is better"
         assert lines[2].split() == ["rank", "model", "value", "corrected", "95%", "interval"]
         assert lines[3].split()[:2] == ["1", "good"]
         assert lines[7].startswith("good - bold")

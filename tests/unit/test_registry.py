@@ -80,7 +80,7 @@ def test_a_measure_as_a_value_is_the_function(info):
     problem = one_problem(Y, P, None, None, None, None)
     measure = info.read({})
     assert measure(problem) == nearly(info.function(Y, P))
-    assert measure.error_bound(problem) == 0
+    assert measure.error_bound(problem, measure(problem)) == 0
     if info.sketch is not None:
         sketch = cb.Sketch(scale=info.sketch).update(Y, P)
         bound = cb.error_bound(sketch, info.name)
@@ -122,7 +122,7 @@ def test_measures_without_an_interval_say_so():
 def test_no_bound_is_made_up_for_a_sketch():
     problem = one_problem(cb.Sketch().update(Y, P), None, None, None, None, None)
     with pytest.raises(cb.SketchError, match="no bound is known"):
-        measures()["log_score"].read({}).error_bound(problem)
+        measures()["log_score"].read({}).error_bound(problem, 0.1)
 
 
 def test_special_cases_are_not_measured_by_name():

@@ -36,7 +36,6 @@ from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Clusters, Question, View, check_has_interval, read_codes
 from calibrant.inference.paired import (
     Difference,
-    Losses,
     MeanLoss,
     difference,
     joint_noise,
@@ -48,7 +47,6 @@ from calibrant.numerics.probability import holm
 __all__ = ["ComparedModel", "Comparison", "PairedDifference", "compare"]
 
 T = TypeVar("T")
-Compared = tuple[list[Estimate], list[Difference]]
 
 
 @dataclass(frozen=True, repr=False)
@@ -127,7 +125,7 @@ class Comparison(TabularResult):
     pairs
         The differences of all pairs, in the order in which models were given.
     measure
-        The name of the measure; less is better.
+        The name of the measure; lower is better.
     level
         Confidence level of the intervals; models differ where the adjusted P-value is at most
         1 - level.
@@ -165,7 +163,7 @@ class Comparison(TabularResult):
     def _printed(self) -> list[str | TextTable]:
         threshold = f"{1 - self.level:.2g} (Holm, {counted(len(self.pairs), 'pair')})"
         return [
-            f"{self.measure} of {len(self.models)} models, n = {self.n}; less is better",
+            f"{self.measure} of {len(self.models)} models, n = {self.n}; lower is better",
             "",
             self._model_table(),
             "",
@@ -315,14 +313,19 @@ def compare(
     if info.losses is None:
         check_has_interval(info.name, error)
         problems = _read_each(one_problem, y_true, models, about_rows)
-        asked = _Asked(info.name, level, n_resamples, rng, clusters, sample_weight)
-        estimates, differences = _by_error(error, problems, asked)
+        estimates, differences = _by_error(
+            info.name, error, problems, level, n_resamples, rng, clusters, sample_weight
+        )
     else:
         losses = _read_each(partial(read_losses, info.losses), y_true, models, about_rows)
         n = len(losses[0].w)
         _check_rows(n)
         cluster = None if clusters is None else read_codes(clusters, sample_weight, n)
-        estimates, differences = _by_score(info.name, losses, level, cluster)
+        means = [MeanLoss.of(one, cluster) for one in losses]
+        estimates = [one.estimate(info.name, level, n) for one in means]
+        differences = [
+            MeanLoss.of(a.minus(b), cluster).difference(level) for a, b in combinations(losses, 2)
+        ]
     pairs = _adjusted(list(models), estimates, differences, level)
     return Comparison(
         models=_ranked(list(models), estimates, pairs),
@@ -334,7 +337,7 @@ def compare(
 
 
 def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
-    """Return the predictions of two models or more by name."""
+    """Return the predictions of two models or more by name, all of the same classes."""
     given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
     if any(isinstance(one, Sketch) for one in (y_true, *given)):
         raise CalibrantError(
@@ -347,15 +350,8 @@ def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
             value=len(y_probs) if isinstance(y_probs, Mapping) else type(y_probs),
             hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}",
         )
-    models = dict(y_probs)
-    _check_same_classes(models)
-    return models
-
-
-def _check_same_classes(models: Mapping[str, Any]) -> None:
-    """Refuse models of different numbers of classes, whose errors are not of the same events."""
     n_columns = {}
-    for name, y_prob in models.items():
+    for name, y_prob in y_probs.items():
         with _named(name):
             shape = as_array(y_prob, "y_prob").shape
         n_columns[name] = shape[1] if len(shape) == 2 else 1
@@ -372,6 +368,7 @@ def _check_same_classes(models: Mapping[str, Any]) -> None:
                 other=shown(other),
                 n_other=n_other,
             )
+    return dict(y_probs)
 
 
 def _read_each(
@@ -402,59 +399,39 @@ def _check_rows(n: int) -> None:
         raise CalibrantError("compare needs at least two rows that carry weight; got 1")
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """The comparison asked for."""
-
-    measure: str
-    level: float
-    n_resamples: int
-    rng: int | Generator
-    clusters: Any
-    sample_weight: Any
-
-
-def _by_error(error: Measure, problems: list[Problem], asked: _Asked) -> Compared:
+def _by_error(
+    measure: str,
+    error: Measure,
+    problems: list[Problem],
+    level: float,
+    n_resamples: int,
+    seed: int | Generator,
+    clusters: Any,
+    sample_weight: Any,
+) -> tuple[list[Estimate], list[Difference]]:
     """Return the calibration error of each model, and the differences of all pairs."""
     n = problems[0].n
     _check_rows(n)
     estimates, views = [], []
-    rng = read_generator(asked.rng)
-    clusters = Clusters.read(asked.clusters, asked.sample_weight, problems[0], rng)
-    units = clusters or Clusters.single_rows(n, rng)
+    rng = read_generator(seed)
+    shared = Clusters.read(clusters, sample_weight, problems[0], rng)
+    units = shared or Clusters.single_rows(n, rng)
     for problem in problems:
         # A seed starts anew for each, so that each is what `estimate` gives.
-        own_rng = read_generator(asked.rng)
-        own = Clusters.read(asked.clusters, asked.sample_weight, problem, own_rng)
-        question = Question(asked.level, asked.n_resamples, own_rng, own)
-        estimates.append(estimated(asked.measure, error, problem, question))
+        own_rng = read_generator(seed)
+        own = Clusters.read(clusters, sample_weight, problem, own_rng)
+        question = Question(level, n_resamples, own_rng, own)
+        estimates.append(estimated(measure, error, problem, question))
         views.append(View.of(error, problem, estimates[-1].value, units))
-    needed = validation.min_resamples(asked.level, math.comb(len(views), 2))
-    clustered = clusters is not None
-    models = joint_noise(views, asked.n_resamples, rng, clustered=clustered, needed=needed)
-    differences = [
-        Difference(0.0, 0.0, 1.0, 1.0)
-        if _are_equal(problems[i], problems[j])
-        else difference(models[i], models[j], asked.level)
-        for i, j in combinations(range(len(models)), 2)
-    ]
+    needed = validation.min_resamples(level, math.comb(len(views), 2))
+    noisy = joint_noise(views, n_resamples, rng, clustered=shared is not None, needed=needed)
+    differences = []
+    for (a, of_a), (b, of_b) in combinations(zip(problems, noisy, strict=True), 2):
+        # The same predictions, with the same outcomes, have a difference of 0 exactly.
+        same = all(map(np.array_equal, a.rows.columns(), b.rows.columns()))
+        found = Difference(0.0, 0.0, 1.0, 1.0) if same else difference(of_a, of_b, level)
+        differences.append(found)
     return estimates, differences
-
-
-def _by_score(measure: str, losses: list[Losses], level: float, cluster: Any) -> Compared:
-    """Return the proper score of each model, and the differences of all pairs."""
-    n = len(losses[0].w)
-    means = [MeanLoss.of(one, cluster) for one in losses]
-    differences = [
-        MeanLoss.of(a.minus(b), cluster).difference(level) for a, b in combinations(losses, 2)
-    ]
-    return [one.estimate(measure, level, n) for one in means], differences
-
-
-def _are_equal(one: Problem, other: Problem) -> bool:
-    """Return whether two models make the same predictions, with the same outcomes."""
-    pairs = zip(one.rows.columns(), other.rows.columns(), strict=True)
-    return all(np.array_equal(first, second) for first, second in pairs)
 
 
 def _adjusted(

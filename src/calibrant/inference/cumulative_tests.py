@@ -42,9 +42,8 @@ from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_
 
 __all__ = ["TestResult", "cumulative_test", "subpopulation_test"]
 
-_DISTRIBUTIONS = {Statistic.MAX: brownian_max, Statistic.RANGE: brownian_range}
-# Beyond about 38 sigma the probability is smaller than any double, but it is not 0.
-_SMALLEST = sys.float_info.min
+# Beyond about 38 sigma a P-value is smaller than any double, but it is not 0.
+SMALLEST = sys.float_info.min
 
 
 @dataclass(frozen=True, repr=False)
@@ -340,15 +339,22 @@ class ExcursionTest:
         """Test differences over n rows; the null hypothesis is made only if it is simulated."""
         observed = differences.excursion(self.statistic)
         if differences.sigma == 0 and observed > 0:
-            raise _contradiction(differences, about)
+            certain = differences.score[differences.increment != 0][0]
+            raise CalibrantError(
+                "{about} is refuted without a test: all predictions are 0 or 1, which leaves no "
+                "noise, and one of {certain:g} has the outcome {outcome:g}",
+                about=about,
+                certain=certain,
+                outcome=1 - certain,
+            )
         sigma = known_sigma(differences, f"a test of {about}")
         if self.n_resamples:
             high, low = simulate(null(), self.n_resamples, self.rng)
             simulated = self.statistic.of(high, low) / differences.total
             p_value = rank_p_value(simulated, observed, TIE * sigma)
         else:
-            distribution = _DISTRIBUTIONS[self.statistic]
-            p_value = max(float(distribution.sf(observed / sigma)), _SMALLEST)
+            distribution = brownian_max if self.statistic is Statistic.MAX else brownian_range
+            p_value = max(float(distribution.sf(observed / sigma)), SMALLEST)
         return TestResult(
             statistic=observed,
             normalized=observed / sigma,
@@ -359,17 +365,6 @@ class ExcursionTest:
             method="monte_carlo" if self.n_resamples else "asymptotic",
             n_resamples=self.n_resamples,
         )
-
-
-def _contradiction(differences: CumulativeDifferences, about: str) -> CalibrantError:
-    certain = differences.score[differences.increment != 0][0]
-    return CalibrantError(
-        "{about} is refuted without a test: all predictions are 0 or 1, which leaves no noise, and "
-        "one of {certain:g} has the outcome {outcome:g}",
-        about=about,
-        certain=certain,
-        outcome=1 - certain,
-    )
 
 
 def _read_test(

@@ -196,7 +196,8 @@ def estimate(
 
 def estimated(name: str, error: Measure, problem: Problem, question: Question) -> Estimate:
     """Return the estimate of a measure of a problem, both read and checked."""
-    value, bound = error(problem), error.error_bound(problem)
+    value = error(problem)
+    bound = error.error_bound(problem, value)
     interval = question.interval(error, problem, value)
     return Estimate(
         value=value,

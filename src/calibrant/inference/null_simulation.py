@@ -18,7 +18,6 @@ import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import NamedTuple
 
 import numpy as np
 
@@ -95,27 +94,19 @@ def simulate(null: Null, n_resamples: int, rng: Generator) -> tuple[FloatArray, 
         if n_together != batch:
             blocks = list(_blocks(null, n_together))
         position = np.zeros(n_together)
-        for block in blocks:
-            drawn = null.draw(block.numbers, n_together, rng)
+        for numbers, ends, expected in blocks:
+            drawn = null.draw(numbers, n_together, rng)
             sums = np.cumsum(drawn, axis=1, dtype=np.int32 if drawn.dtype.kind == "b" else None)
             end = sums[:, -1]
-            sums = (sums if block.ends is None else sums[:, block.ends]) - block.expected
+            sums = (sums if ends is None else sums[:, ends]) - expected
             np.maximum(high[some], position + sums.max(axis=1), out=high[some])
             np.minimum(low[some], position + sums.min(axis=1), out=low[some])
-            position += end - block.expected[-1]
+            position += end - expected[-1]
     return high * null.unit, low * null.unit
 
 
-class _Block(NamedTuple):
-    """Consecutive increments: their numbers, the last of each (None: one each), expected sums."""
-
-    numbers: slice
-    ends: Index | None
-    expected: FloatArray
-
-
-def _blocks(null: Null, n_resamples: int) -> Iterator[_Block]:
-    """Cut a resample into blocks of whole increments."""
+def _blocks(null: Null, n_resamples: int) -> Iterator[tuple[slice, Index | None, FloatArray]]:
+    """Yield consecutive increments: numbers, the last of each (None: one each), expected sums."""
     starts, width = null.starts, max(1, _DRAWS // n_resamples)
     cuts = np.searchsorted(starts, np.arange(0, null.size, width))
     bounds = np.append(starts, null.size)
@@ -123,7 +114,7 @@ def _blocks(null: Null, n_resamples: int) -> Iterator[_Block]:
         numbers = slice(int(bounds[first]), int(bounds[last]))
         is_single = numbers.stop - numbers.start == last - first
         ends = None if is_single else bounds[first + 1 : last + 1] - bounds[first] - 1
-        yield _Block(numbers, ends, np.cumsum(null.expected[first:last]))
+        yield numbers, ends, np.cumsum(null.expected[first:last])
 
 
 def calibrated_outcomes(problem: Problem) -> Null:
@@ -156,7 +147,14 @@ def calibrated_outcomes(problem: Problem) -> Null:
         expected = expected * weight
 
     def draw(which: slice, n_resamples: int, rng: Generator) -> AnyArray:
-        outcomes = _binomial(rows[which], p[which], n_resamples, rng)
+        # A single row, by far the most common, costs one uniform number.
+        outcomes: AnyArray = rng.random((n_resamples, len(p[which]))) < p[which]
+        (many,) = np.nonzero(rows[which] > 1)
+        if len(many):
+            # One after another: the set-up of a binomial distribution serves all its draws.
+            tied = (rows[which][many, None], p[which][many, None])
+            outcomes = outcomes.astype(np.int64)
+            outcomes[:, many] = rng.binomial(*tied, (len(many), n_resamples)).T
         return outcomes if weight is None else outcomes * weight[which]
 
     n_single = np.count_nonzero(rows == 1)
@@ -177,50 +175,28 @@ def _in_units(p: FloatArray, w: FloatArray, rows: Index) -> tuple[AnyArray, floa
     return np.rint(w / unit).astype(np.int64), unit
 
 
-def _binomial(rows: Index, p: FloatArray, n_resamples: int, rng: Generator) -> AnyArray:
-    """Draw binomial counts; a single row, by far the most common, costs one uniform number."""
-    outcomes = rng.random((n_resamples, len(p))) < p
-    if rows.max() == 1:
-        return outcomes
-    (many,) = np.nonzero(rows > 1)
-    # One after another: the set-up of a binomial distribution serves all its draws.
-    drawn = rng.binomial(rows[many, None], p[many, None], (len(many), n_resamples))
-    counts = outcomes.astype(np.int64)
-    counts[:, many] = drawn.T
-    return counts
-
-
 def permuted_within(cells: GroupCells) -> Null:
     """Return that a group is like its population: residuals permuted within each cell.
 
     Cells where every permutation gives the same increment are left out.
     """
-    counts_suffice = cells.has_shared_scores and np.all(cells.w == 1)
-    return _permuted_counts(cells) if counts_suffice else _permuted_residuals(cells)
-
-
-def _permuted_counts(cells: GroupCells) -> Null:
-    """Return permuted outcomes of rows that count once each, in cells of one score."""
-    varies = cells.variance > 0
-    sums = (cells.rows, cells.sums(cells.y), cells.sums(cells.member))
-    rows, ones, group = (one[varies].astype(np.intp) for one in sums)
-    n = len(rows)
-
-    def draw(which: slice, n_resamples: int, rng: Generator) -> AnyArray:
-        k, some, of = ones[which], rows[which], group[which]
-        return rng.hypergeometric(k, some - k, of, (n_resamples, len(some)))
-
-    return Null(draw, n, np.arange(n), ones * (group / rows), _COUNT * n)
-
-
-def _permuted_residuals(cells: GroupCells) -> Null:
-    """Return permuted residuals of rows of any weights and scores."""
     varies, rows = cells.variance > 0, cells.rows.astype(np.intp)
+    n = int(varies.sum())
+    if cells.has_shared_scores and np.all(cells.w == 1):
+        # Outcomes of rows that count once each, in cells of one score, are drawn as counts.
+        sums = (rows, cells.sums(cells.y), cells.sums(cells.member))
+        of_cell, ones, group = (one[varies].astype(np.intp) for one in sums)
+
+        def draw_counts(which: slice, n_resamples: int, rng: Generator) -> AnyArray:
+            zeros, size = (of_cell - ones)[which], (n_resamples, len(ones[which]))
+            return rng.hypergeometric(ones[which], zeros, group[which], size)
+
+        return Null(draw_counts, n, np.arange(n), ones * (group / of_cell), _COUNT * n)
     kept = np.repeat(varies, rows)
     residual, contrast = cells.residual[kept], cells.contrast[kept]
-    starts = np.concatenate(([0], np.cumsum(rows[varies])[:-1]))
+    starts = np.cumsum(rows[varies]) - rows[varies]
 
-    def draw(which: slice, n_resamples: int, rng: Generator) -> AnyArray:
+    def draw_residuals(which: slice, n_resamples: int, rng: Generator) -> AnyArray:
         some = residual[which]
         cell = np.searchsorted(starts, np.arange(which.start, which.stop), side="right")
         # Sorting cell + uniform permutes the rows within every cell at once.
@@ -228,5 +204,4 @@ def _permuted_residuals(cells: GroupCells) -> Null:
         return some[order] * contrast[which]
 
     # Contrasts sum to 0.
-    expected = np.zeros(len(starts))
-    return Null(draw, len(residual), starts, expected, _PLACE * len(residual))
+    return Null(draw_residuals, len(residual), starts, np.zeros(n), _PLACE * len(residual))

@@ -8,7 +8,6 @@ kind.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Unpack, overload
@@ -22,13 +21,10 @@ from calibrant.data.problem import Pooled, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.formatting import plain_p_value
-from calibrant.inference.cumulative_tests import TestResult
+from calibrant.inference.cumulative_tests import SMALLEST, TestResult
 from calibrant.numerics.logistic import fit_logistic, standardize
 
 __all__ = ["SlopeTestResult", "calibration_slope_test", "spiegelhalter_test"]
-
-# P-values smaller than any double are not 0.
-_SMALLEST = sys.float_info.min
 
 
 @dataclass(frozen=True, repr=False)
@@ -151,7 +147,7 @@ def spiegelhalter_test(
     return TestResult(
         statistic=excess,
         normalized=z,
-        p_value=max(math.erfc(abs(z) / math.sqrt(2)), _SMALLEST),
+        p_value=max(math.erfc(abs(z) / math.sqrt(2)), SMALLEST),
         sigma=sigma,
         n=problem.n,
         test="Brier score above expected",
@@ -235,7 +231,10 @@ def calibration_slope_test(
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     pooled = problem.rows.pooled
     origin, x = _logits(pooled)
-    statistic = _score_statistic(x, pooled)
+    # U' V^-1 U, in units of x where V is a multiple of the identity.
+    noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
+    u, _, _ = standardize(x, noise)
+    statistic = float((pooled.residual.sum() ** 2 + (pooled.residual @ u) ** 2) / noise.sum())
     intercept, slope, intercept_error, slope_error = _fit(origin, x, pooled)
     return SlopeTestResult(
         intercept=intercept,
@@ -244,7 +243,7 @@ def calibration_slope_test(
         slope_error=slope_error,
         statistic=statistic,
         # The survival function of chi-squared with 2 degrees of freedom.
-        p_value=max(math.exp(-statistic / 2), _SMALLEST),
+        p_value=max(math.exp(-statistic / 2), SMALLEST),
         n=problem.n,
     )
 
@@ -264,13 +263,11 @@ def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
     """Return the logit of one prediction, and how far those of all of them are from it."""
     ends = (pooled.score == 0) | (pooled.score == 1)
     if ends.any():
-        value = pooled.score[ends][0]
-        rows = int(pooled.rows[ends].sum())
         raise CalibrantError(
             "must lie strictly between 0 and 1 for the calibration slope, as logits must be finite",
             argument="y_prob",
-            value=value,
-            count=rows,
+            value=pooled.score[ends][0],
+            count=int(pooled.rows[ends].sum()),
             hint="use the cumulative test, or change these predictions",
         )
     if len(pooled.score) == 1:
@@ -292,24 +289,16 @@ def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
     return float(x[middle]), np.where(excess < 1, apart, x - x[middle])
 
 
-def _score_statistic(x: FloatArray, pooled: Pooled) -> float:
-    """Return U' V^-1 U, in units of x where V is a multiple of the identity."""
-    noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
-    u, _, _ = standardize(x, noise)
-    return float((pooled.residual.sum() ** 2 + (pooled.residual @ u) ** 2) / noise.sum())
-
-
 def _fit(origin: float, x: FloatArray, pooled: Pooled) -> tuple[float, float, float, float]:
     """Return intercept, slope and their standard errors for logits origin + x, or nan."""
+    ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
+    # A finite fit needs of each outcome a prediction below one of the other.
+    if not len(ones) or not len(zeros) or ones[0] >= zeros[-1] or zeros[0] >= ones[-1]:
+        return (math.nan,) * 4
+    squares, offset = pooled.weight_squared, origin + x
     try:
-        if not _outcomes_overlap(pooled):
-            raise np.linalg.LinAlgError("outcomes are separated")
         fit = fit_logistic(
-            x[:, None],
-            pooled.true,
-            pooled.weight,
-            weight_squared=pooled.weight_squared,
-            offset=origin + x,
+            x[:, None], pooled.true, pooled.weight, weight_squared=squares, offset=offset
         )
     except np.linalg.LinAlgError:
         return (math.nan,) * 4
@@ -318,11 +307,3 @@ def _fit(origin: float, x: FloatArray, pooled: Pooled) -> tuple[float, float, fl
     intercept, slope = at_zero @ [fit.intercept, fit.slopes[0]] + [0.0, 1.0]
     errors = np.sqrt(np.diag(at_zero @ fit.covariance @ at_zero.T))
     return float(intercept), float(slope), float(errors[0]), float(errors[1])
-
-
-def _outcomes_overlap(pooled: Pooled) -> bool:
-    """Whether each outcome has a prediction below one of the other, as a finite fit needs."""
-    ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
-    if not len(ones) or not len(zeros):
-        return False
-    return bool(ones[0] < zeros[-1] and zeros[0] < ones[-1])

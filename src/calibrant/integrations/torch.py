@@ -183,7 +183,10 @@ class SketchMetric(Metric):
             valid = valid & self._task.valid_predictions(preds)
             if not bool((valid | ignored).all()):
                 self._task.refuse_invalid(preds, target, ignored)
-        self._make_writable()
+        if self.counts.is_inference() and not torch.is_inference_mode_enabled():
+            # A state made within torch.inference_mode cannot be changed outside.
+            for name in self._defaults:
+                setattr(self, name, getattr(self, name).clone())
         counted = valid & ~ignored
         self._tensor_cells.add(self.counts, self.offsets, score, outcome, counted)
         self.n_batches += 1
@@ -224,12 +227,6 @@ class SketchMetric(Metric):
     def plot(self, val: Any = None, ax: Any = None) -> Any:
         """Plot one value or several by torchmetrics."""
         return self._plot(val, ax)
-
-    def _make_writable(self) -> None:
-        """Copy a state made within torch.inference_mode, which cannot be changed outside."""
-        if self.counts.is_inference() and not torch.is_inference_mode_enabled():
-            for name in self._defaults:
-                setattr(self, name, getattr(self, name).clone())
 
     def _load_from_state_dict(
         self, state_dict: dict[str, Any], prefix: str, *args: Any, **kwargs: Any

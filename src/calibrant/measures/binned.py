@@ -91,26 +91,22 @@ class BinsByCount:
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     """Parse the options of bins."""
     validation.check_choice(closed, "closed", ("left", "right"))
-    count = _read_count(n_bins)
-    if not isinstance(count, int) and not isinstance(strategy, str):
+    if isinstance(n_bins, str) and n_bins not in _COUNT_RULES:
         raise CalibrantError(
-            "is ignored where {strategy} is a sequence of edges", argument="n_bins", value=n_bins
+            "must be a whole number, 'sqrt', 'sweep' or 'cv'", argument="n_bins", value=n_bins
         )
+    count = _COUNT_RULES[n_bins] if isinstance(n_bins, str) else validation.as_bins(n_bins)
     if not isinstance(strategy, str):
+        if isinstance(n_bins, str):
+            raise CalibrantError(
+                "is ignored where {strategy} is a sequence of edges",
+                argument="n_bins",
+                value=n_bins,
+            )
         return Fixed(_checked_edges(strategy), closed)
     validation.check_choice(strategy, "strategy", ("uniform", "quantile"))
     layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
     return BinsByCount(layout, count)
-
-
-def _read_count(n_bins: BinCount) -> int | CountRule:
-    if not isinstance(n_bins, str):
-        return validation.as_bins(n_bins)
-    if n_bins not in _COUNT_RULES:
-        raise CalibrantError(
-            "must be a whole number, 'sqrt', 'sweep' or 'cv'", argument="n_bins", value=n_bins
-        )
-    return _COUNT_RULES[n_bins]
 
 
 def read_binned_error(
@@ -168,7 +164,7 @@ class BinnedError(Measure):
         weights = bins.widths if self.by_width else weight / problem.weight
         return self.norm.of(gaps, weights[filled])
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves: rounding alone."""
         # The root of a difference that is floored at 0 magnifies what rounding leaves of it.
         is_root = self.debias and self.norm is Norm.L2
@@ -214,7 +210,27 @@ class BinnedError(Measure):
 
     def _debiased(self, problem: Problem, bins: Bins) -> float:
         """Take the expected effect of sampling noise out of each bin, then out of the sum."""
-        rows, true, residual = _rows_for_debiasing(problem, bins)
+        if problem.is_weighted or problem.is_soft:
+            what = "weighted rows" if problem.is_weighted else "soft labels"
+            raise CalibrantError(
+                "needs outcomes of 0 and 1 without weights",
+                argument="debias",
+                value=what,
+                found=what,
+            )
+        totals = problem.totals(bins, "rows", "true", "residual")
+        rows, true, residual = totals[:, totals[0] > 0]
+        n_single = np.count_nonzero(rows == 1)
+        if n_single:
+            raise CalibrantError(
+                "needs at least two rows in every filled bin",
+                argument="debias",
+                value=1,
+                found="one row in {n_single} of {n_filled} bins",
+                hint="use fewer bins",
+                n_single=n_single,
+                n_filled=len(rows),
+            )
         mean, gap = true / rows, residual / rows
         variance = mean * (1 - mean) / (rows - 1)
         weights = rows / problem.weight
@@ -262,29 +278,6 @@ class BinCells:
         if self.per_bin == 1:
             return of_cells
         return np.asarray(of_cells.reshape(*of_cells.shape[:-1], -1, self.per_bin).sum(axis=-1))
-
-
-def _rows_for_debiasing(problem: Problem, bins: Bins) -> FloatArray:
-    """Return rows, sum of y and sum of y - p of each filled bin, where debiasing is defined."""
-    if problem.is_weighted or problem.is_soft:
-        what = "weighted rows" if problem.is_weighted else "soft labels"
-        raise CalibrantError(
-            "needs outcomes of 0 and 1 without weights", argument="debias", value=what, found=what
-        )
-    totals = problem.totals(bins, "rows", "true", "residual")
-    totals = totals[:, totals[0] > 0]
-    n_single = np.count_nonzero(totals[0] == 1)
-    if n_single:
-        raise CalibrantError(
-            "needs at least two rows in every filled bin",
-            argument="debias",
-            value=1,
-            found="one row in {n_single} of {n_filled} bins",
-            hint="use fewer bins",
-            n_single=n_single,
-            n_filled=totals.shape[1],
-        )
-    return totals
 
 
 def _folded_normal_mean(mean: FloatArray, variance: FloatArray) -> FloatArray:

@@ -21,7 +21,6 @@ from functools import partial
 from typing import Any, Unpack, overload
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, TabularResult
@@ -162,10 +161,8 @@ def cumulative_differences(
     `only_extremes` gives fewer increments for many rows: extremes and sigma are the same.
     """
     is_plain = problem.is_exact and not problem.is_weighted and not problem.is_soft
-    if only_extremes and is_plain and problem.n >= _MANY:
-        pooled = _pooled_between_extremes(problem.rows)
-    else:
-        pooled = problem.pooled
+    few = only_extremes and is_plain and problem.n >= _MANY
+    pooled = _pooled_between_extremes(problem.rows) if few else problem.pooled
     noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
     sigma = np.nan if problem.is_soft else float(np.sqrt(noise.sum()) / pooled.weight.sum())
     return CumulativeDifferences(pooled.score, pooled.weight, pooled.residual, sigma)
@@ -204,7 +201,12 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
     """
     bins = UniformBins.of(_CELLS)
     count, _, pred, residual, _ = rows.cell_sums(bins.index, _CELLS)
-    is_open = _may_hold_extreme(residual[1], -residual[0])
+    rise, fall = residual[1], -residual[0]
+    end = np.cumsum(rise - fall)
+    start = np.append(0.0, end[:-1])
+    above = np.minimum(start + rise, end + fall) > max(float(end.max()), 0.0)
+    below = np.maximum(start - fall, end - rise) < min(float(end.min()), 0.0)
+    is_open = above | below
     (closed,) = np.nonzero((count.sum(axis=0) > 0) & ~is_open)
     n, p = count[:, closed].sum(axis=0), pred[:, closed].sum(axis=0)
     true = count[1, closed]
@@ -219,15 +221,6 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
     single = Sample(outcomes, scores).pooled
     order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
     return joined((cells, single), order)
-
-
-def _may_hold_extreme(rise: FloatArray, fall: FloatArray) -> npt.NDArray[np.bool_]:
-    """Tell which cells may hold the highest or the lowest of cumulative sums that start at 0."""
-    end = np.cumsum(rise - fall)
-    start = np.concatenate(([0.0], end[:-1]))
-    above = np.minimum(start + rise, end + fall) > max(float(end.max()), 0.0)
-    below = np.maximum(start - fall, end - rise) < min(float(end.min()), 0.0)
-    return np.asarray(above | below)
 
 
 def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
@@ -264,22 +257,18 @@ class CumulativeError(Measure):
             return excursion / known_sigma(differences, "normalize=True")
         return excursion
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves."""
         # Within a cell either extreme may be exceeded, and the range has both.
         error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
             return error
-        differences = cumulative_differences(problem)
-        excursion = differences.excursion(self.statistic)
-        sigma = known_sigma(differences, "normalize=True")
+        sigma = cumulative_differences(problem).sigma
         # p (1 - p) changes by less than p does, and scores are known to a cell's width.
         squares = float(problem.pooled.weight_squared.sum())
-        variance_error = squares * problem.cell_width / differences.total**2
+        variance_error = squares * problem.cell_width / problem.weight**2
         min_sigma = np.sqrt(max(sigma**2 - variance_error, 0.0))
-        if min_sigma == 0:
-            return float("inf")
-        return float((excursion + error) / min_sigma - excursion / sigma)
+        return float((value * sigma + error) / min_sigma - value) if min_sigma else float("inf")
 
     @property
     def no_interval(self) -> str:

@@ -70,9 +70,6 @@ _MANY, _CELLS = 1 << 15, 1 << 10
 _MIN_POINTS = 512
 # Below this fraction of the height of one row of mean weight, the outcome is unknown.
 _NEGLIGIBLE = 1e-3
-# Bandwidths of the canonical error that are tried where none is given: each is half of the one
-# before, so that its kernels are the squares of the others.
-_WIDEST, _N_BANDWIDTHS = 1.0, 11
 # Kernel values held in memory at a time.
 _CHUNK = 1 << 22
 _SMALLEST = np.nextafter(0.0, 1.0)
@@ -131,7 +128,11 @@ class DensityError(Measure):
 
     def densities(self, problem: Problem) -> Densities:
         """Return the kernel estimates themselves."""
-        domain, kernel = Span(*(self.bounds or (_lowest(problem), 1.0))), self.kernel
+        lowest, kernel = 0.0, self.kernel
+        if problem.is_exact and problem.rows.lowest > 0:
+            # Rounding can put a confidence below 1/C.
+            lowest = min(problem.rows.lowest, float(problem.scores[0]))
+        domain = Span(*(self.bounds or (lowest, 1.0)))
         if isinstance(self.bandwidth, str):
             width = max(silverman(problem), _finest(problem, kernel, domain.length))
         else:
@@ -150,7 +151,7 @@ class DensityError(Measure):
         """Return the error of one problem."""
         return self.densities(problem).error
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0
@@ -207,13 +208,6 @@ def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
     return max(problem.finest_scale, 3 * kernel.roughness * problem.cell_width)
 
 
-def _lowest(problem: Problem) -> float:
-    """Return the lower end of the domain; rounding can put a confidence below 1/C."""
-    if not problem.is_exact or problem.rows.lowest == 0:
-        return 0.0
-    return min(problem.rows.lowest, float(problem.scores[0]))
-
-
 def silverman(problem: Problem) -> float:
     """Return 0.9 min(standard deviation, interquartile range / 1.34) n^(-1/5).
 
@@ -234,7 +228,9 @@ def spreads(problem: Problem) -> tuple[float, float]:
     """
     if problem.is_exact and not problem.is_weighted and problem.n >= _MANY:
         low, high = _quartiles_of_many(problem)
-        return _deviation_of_many(problem), high - low
+        mean = sum(float(p.sum()) for p, _, _ in problem.rows.blocks()) / problem.n
+        squares = sum(float(np.square(p - mean).sum()) for p, _, _ in problem.rows.blocks())
+        return math.sqrt(squares / problem.n), high - low
     pooled = problem.pooled
     mean = np.average(pooled.score, weights=pooled.weight)
     deviation = float(np.sqrt(np.average((pooled.score - mean) ** 2, weights=pooled.weight)))
@@ -246,12 +242,6 @@ def spreads(problem: Problem) -> tuple[float, float]:
     return deviation, high - low
 
 
-def _deviation_of_many(problem: Problem) -> float:
-    mean = sum(float(p.sum()) for p, _, _ in problem.rows.blocks()) / problem.n
-    squares = (np.square(p - mean) for p, _, _ in problem.rows.blocks())
-    return math.sqrt(sum(float(square.sum()) for square in squares) / problem.n)
-
-
 def _quartiles_of_many(problem: Problem) -> tuple[float, float]:
     """Return the quartiles by counting rows in cells and sorting those of the cells needed."""
     place = _QUARTILES * problem.n - 0.5
@@ -261,17 +251,14 @@ def _quartiles_of_many(problem: Problem) -> tuple[float, float]:
     cells = np.searchsorted(ends, np.stack((rank, rank + 1), axis=1), side="right")
     found = []
     for (first, last), lower, at in zip(cells.tolist(), rank.tolist(), place, strict=True):
-        before = int(ends[first - 1]) if first else 0
-        below, above = _between(problem, first, last)[lower - before : lower - before + 2]
+        # A score of 1 is in the last cell.
+        low, high = first / _CELLS, (last + 1) / _CELLS if last + 1 < _CELLS else math.inf
+        blocks = (p for p, _, _ in problem.rows.blocks())
+        inside = np.sort(np.concatenate([p[(p >= low) & (p < high)] for p in blocks]))
+        k = lower - (int(ends[first - 1]) if first else 0)
+        below, above = inside[k : k + 2]
         found.append(float(below + (at - lower) * (above - below)))
     return found[0], found[1]
-
-
-def _between(problem: Problem, first: int, last: int) -> FloatArray:
-    """Return the sorted scores of cells `first` to `last`; a score of 1 is in the last cell."""
-    low, high = first / _CELLS, (last + 1) / _CELLS if last + 1 < _CELLS else math.inf
-    blocks = (p for p, _, _ in problem.rows.blocks())
-    return np.sort(np.concatenate([p[(p >= low) & (p < high)] for p in blocks]))
 
 
 def read_density_error(
@@ -282,8 +269,13 @@ def read_density_error(
 ) -> DensityError:
     """Parse the options of a call."""
     validation.check_choice(kernel, "kernel", KERNELS)
-    pair = None if bounds is None else _checked_bounds(bounds)
-    return DensityError(read_bandwidth(bandwidth), KERNELS[kernel], pair)
+    if bounds is not None:
+        low, high = bounds = validation.as_pair(bounds)
+        if math.isnan(low) or math.isnan(high):
+            raise CalibrantError("must be two numbers", argument="bounds", value=bounds)
+        if not 0 <= low < high <= 1:
+            raise CalibrantError("must increase within [0, 1]", argument="bounds", value=bounds)
+    return DensityError(read_bandwidth(bandwidth), KERNELS[kernel], bounds)
 
 
 def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
@@ -295,15 +287,6 @@ def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
             "must be 'silverman' or a positive number", argument="bandwidth", value=bandwidth
         )
     return bandwidth
-
-
-def _checked_bounds(bounds: Any) -> tuple[float, float]:
-    low, high = validation.as_pair(bounds)
-    if math.isnan(low) or math.isnan(high):
-        raise CalibrantError("must be two numbers", argument="bounds", value=bounds)
-    if not 0 <= low < high <= 1:
-        raise CalibrantError("must increase within [0, 1]", argument="bounds", value=(low, high))
-    return low, high
 
 
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
@@ -318,15 +301,12 @@ def _check_inside(p: FloatArray, low: float, high: float) -> None:
         )
 
 
-@dataclass(frozen=True)
-class CanonicalError:
-    """The canonical calibration error by leave-one-out Dirichlet kernel regression.
+def canonical_error(table: ClassTable, bandwidth: float | None = None) -> float:
+    """Return the canonical calibration error by leave-one-out Dirichlet kernel regression.
 
-    Attributes
-    ----------
-    bandwidth
-        The bandwidth b of the kernels, or None for the one of 1, 1/2, ..., 1/1024 whose
-        regression has the smallest leave-one-out squared error (Brier score).
+    For soft labels y it is the mean of sum_c y_c abs(P(c | s) - s_c). Without a bandwidth it is
+    that at the one of 1, 1/2, ..., 1/1024 whose regression has the smallest leave-one-out squared
+    error (Brier score).
 
     References
     ----------
@@ -335,24 +315,15 @@ class CanonicalError:
     Popordanoska, Sayer and Blaschko, "A consistent and differentiable Lp canonical calibration
     error estimator" (2022).
     """
-
-    bandwidth: float | None = None
-
-    def __call__(self, table: ClassTable) -> float:
-        """Return the error of a table, for soft labels y that of sum_c y_c abs(P(c | s) - s_c)."""
-        if len(table.prob) < 2:
-            raise CalibrantError(
-                "canonical calibration needs at least two rows: each is predicted from the others",
-                value=len(table.prob),
-            )
-        widest = _WIDEST if self.bandwidth is None else self.bandwidth
-        squared, absolute = _losses(table, widest, _N_BANDWIDTHS if self.bandwidth is None else 1)
-        return float(absolute[np.argmin(squared)])
-
-
-def _losses(table: ClassTable, widest: float, count: int) -> tuple[FloatArray, FloatArray]:
-    """Return the mean squared and absolute errors at bandwidths widest, widest / 2, ..."""
     from scipy.special import entr
+
+    if len(table.prob) < 2:
+        raise CalibrantError(
+            "canonical calibration needs at least two rows: each is predicted from the others",
+            value=len(table.prob),
+        )
+    # Each bandwidth is half of the one before, so that its kernels are the squares of the others.
+    widest, count = (1.0, 11) if bandwidth is None else (bandwidth, 1)
 
     prob, outcome, w = (np.concatenate(parts) for parts in zip(*table.blocks(), strict=True))
     log_prob = np.log(np.maximum(prob, _SMALLEST)) / widest
@@ -363,7 +334,13 @@ def _losses(table: ClassTable, widest: float, count: int) -> tuple[FloatArray, F
     step = max(1, _CHUNK // len(prob))
     for start in range(0, len(prob), step):
         rows = slice(start, start + step)
-        kernel = _kernels(log_prob[rows] @ prob.T, entropy, start)
+        kernel = log_prob[rows] @ prob.T + entropy
+        own = np.arange(len(kernel))
+        kernel[own, start + own] = -np.inf
+        # A scale cancels in the estimate; without it, all kernels of a row far from the others
+        # could underflow.
+        kernel -= kernel.max(axis=1, keepdims=True)
+        np.exp(kernel, out=kernel)
         for k in range(count):
             if k > 0:
                 np.square(kernel, out=kernel)
@@ -372,20 +349,7 @@ def _losses(table: ClassTable, widest: float, count: int) -> tuple[FloatArray, F
             squared[k] += w[rows] @ ((estimate - outcome[rows]) ** 2).sum(axis=1)
             gap = np.abs(estimate - prob[rows])
             absolute[k] += w[rows] @ (outcome[rows] * gap).sum(axis=1)
-    return squared / w.sum(), absolute / w.sum()
-
-
-def _kernels(cross: FloatArray, entropy: FloatArray, start: int) -> FloatArray:
-    """Return kernels exp(cross + entropy), scaled to a maximum of 1 in each row.
-
-    The scale cancels in the estimate; without it all kernels of a row far from the others could
-    underflow. A row's own kernel is 0. `cross` is overwritten.
-    """
-    cross += entropy
-    own = np.arange(len(cross))
-    cross[own, start + own] = -np.inf
-    cross -= cross.max(axis=1, keepdims=True)
-    return np.asarray(np.exp(cross, out=cross))
+    return float(absolute[np.argmin(squared)] / w.sum())
 
 
 @overload
@@ -476,8 +440,8 @@ def density_ece(
                 hint="leave out {kernel}, {bounds} and {pos_label}",
             )
         # Silverman's rule does not apply on the simplex: leave-one-out prediction chooses there.
-        canonical = CanonicalError(None if isinstance(bandwidth, str) else bandwidth)
-        return canonical(read_classes(y_true, y_prob, sample_weight, labels))
+        width = None if isinstance(bandwidth, str) else bandwidth
+        return canonical_error(read_classes(y_true, y_prob, sample_weight, labels), width)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error)
 

@@ -37,7 +37,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result, TabularResult
 from calibrant.data.classes import one_problem, reduce_classes
-from calibrant.data.problem import Pooled, Problem
+from calibrant.data.problem import Problem
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.monotone import isotonic_fit_l1
 
@@ -48,9 +48,6 @@ __all__ = [
     "weak_calibration_error",
     "weak_calibration_witness",
 ]
-
-# No width below 2^-52 can lower the interval error by more than that.
-_MAX_HALVINGS = 52
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,20 +160,15 @@ def cheapest_transport(problem: Problem) -> Transport:
     pooled = problem.rows.pooled
     residual = pooled.residual / problem.weight
     running = np.cumsum(residual)
-    # Rounding errors must not decide which way the witness slopes.
-    nil = _rounding(pooled, problem)
+    # Rounding errors of cumulative sums must not decide which way the witness slopes.
+    size = float(pooled.true @ (1 - pooled.score) + (pooled.weight - pooled.true) @ pooled.score)
+    nil = 4 * np.finfo(np.float64).eps * np.sqrt(problem.n) * size / problem.weight
     dropped = float(running[-1]) if abs(running[-1]) > nil else 0.0
     sign = np.copysign(1.0, dropped)
     signed = sign * running[:-1]
     dropped_so_far = isotonic_fit_l1(np.clip(signed, 0.0, abs(dropped)), np.diff(pooled.score))
     flow = sign * (signed - dropped_so_far)
     return Transport(pooled.score, residual, np.where(np.abs(flow) > nil, flow, 0.0), dropped)
-
-
-def _rounding(pooled: Pooled, problem: Problem) -> float:
-    """Bound the rounding error of cumulative sums of residuals."""
-    size = float(pooled.true @ (1 - pooled.score) + (pooled.weight - pooled.true) @ pooled.score)
-    return float(4 * np.finfo(np.float64).eps * np.sqrt(problem.n)) * size / problem.weight
 
 
 def _highest(climb: FloatArray) -> FloatArray:
@@ -215,7 +207,8 @@ class IntervalError(Measure):
         """Return the error of one problem."""
         residual = problem.rows.pooled.residual / problem.weight
         smallest = float(np.abs(residual).sum())
-        for k in range(_MAX_HALVINGS + 1):
+        # No width below 2^-52 can lower the error by more than that.
+        for k in range(53):
             width = 2.0**-k
             binned = _shifted_ece(problem.rows.pooled.score, residual, width)
             smallest = min(smallest, binned + width)

@@ -41,9 +41,6 @@ from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, MAX_SCALES
 
 __all__ = ["logit_smoothed_ece"]
 
-# How far cells extend beyond the logits, in scales of the Gaussian, of which little is left there.
-_REACH = 5.0
-
 
 class LogitOptions(RowOptions, total=False):
     """Options of :func:`logit_smoothed_ece`."""
@@ -72,11 +69,10 @@ class LogitSmoothedError(Measure):
         if self.noise == "gaussian":
             return gaussian_noise(line, 1.0, self.sigma)
         inside = np.isfinite(u)
-        if not inside.any():
-            return _at_infinity(line)
-        return _at_infinity(line) + uniform_noise(u[inside], y[inside], w[inside], self.sigma)
+        rows = (u[inside], y[inside], w[inside])
+        return _at_infinity(line) + (uniform_noise(*rows, self.sigma) if inside.any() else 0.0)
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0
@@ -97,7 +93,8 @@ class LogitSmoothedError(Measure):
         from scipy.special import expit
 
         low, high = logit_range(problem) or (0.0, 0.0)
-        low, high = low - _REACH * self.sigma, high + _REACH * self.sigma
+        # Little is left of the Gaussian 5 scales away.
+        low, high = low - 5 * self.sigma, high + 5 * self.sigma
         length = high - low
         size = cells_for_smoothing(length / self.sigma)
         bins = UniformBins.of(size)
@@ -306,20 +303,6 @@ def logit_smoothed_ece(
             argument="logits",
             hint="{multiclass} and {labels} need {y_prob}",
         )
-    return error.of_logits(*_read_logits(y_true, logits, sample_weight, pos_label))
-
-
-def read_logit_smoothed_error(
-    *, sigma: float = 1 / 15, noise: Literal["gaussian", "uniform"] = "gaussian"
-) -> LogitSmoothedError:
-    """Parse the options of a call."""
-    validation.check_choice(noise, "noise", ("gaussian", "uniform"))
-    return LogitSmoothedError(validation.as_bandwidth(sigma, "sigma"), noise)
-
-
-def _read_logits(
-    y_true: Any, logits: Any, sample_weight: Any, pos_label: Any
-) -> tuple[FloatArray, FloatArray, FloatArray]:
     u = validation.as_numbers(as_array(logits, "logits"), "logits")
     y = as_array(y_true, "y_true")
     validation.check_not_empty(y, "y_true")
@@ -328,7 +311,15 @@ def _read_logits(
     y, weight = read_outcomes(y, pos_label), read_weights(sample_weight, len(u))
     sample = Sample(y, u).weighted(weight)
     u, y, w = sample.columns()
-    return u, y, w / sample.weight
+    return error.of_logits(u, y, w / sample.weight)
+
+
+def read_logit_smoothed_error(
+    *, sigma: float = 1 / 15, noise: Literal["gaussian", "uniform"] = "gaussian"
+) -> LogitSmoothedError:
+    """Parse the options of a call."""
+    validation.check_choice(noise, "noise", ("gaussian", "uniform"))
+    return LogitSmoothedError(validation.as_bandwidth(sigma, "sigma"), noise)
 
 
 MEASURES = (

@@ -93,13 +93,20 @@ def _points_of_rows(problem: Problem) -> tuple[Pooled, Mask]:
     """Return the scores in and next to bins that may hold a mass; all, where they are few."""
     bins = UniformBins.of(_BINS)
     (weight,) = problem.totals(bins, "weight")
-    candidates = _candidate_bins(weight)
-    if len(candidates) == 0:
-        none = np.empty(0)
-        return Pooled(none, none, none, none, none, none), np.empty(0, dtype=bool)
+    filled = np.flatnonzero(weight)
+    # Rounding may divide each of a few scores between two bins.
+    if len(filled) <= 2 * _MAX_FEW:
+        chosen = filled
+    else:
+        pairs = weight[:-1] + weight[1:] >= _MIN_FRACTION * weight.sum()
+        heavy = np.flatnonzero((np.append(pairs, False) | np.append(False, pairs))[filled])
+        near = heavy[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
+        chosen = filled[np.unique(np.clip(near, 0, len(filled) - 1))]
+    if len(chosen) == 0:
+        return Pooled(*np.empty((6, 0))), np.empty(0, dtype=bool)
     # The pooling of all rows is computed once and kept.
-    is_all = len(candidates) == np.count_nonzero(weight)
-    pooled = problem.rows.pooled if is_all else _pooled_in(problem, bins, candidates)
+    is_all = len(chosen) == len(filled)
+    pooled = problem.rows.pooled if is_all else _pooled_in(problem, bins, chosen)
     close = np.diff(pooled.score) <= _ROUNDING * pooled.score[1:]
     points = _joined(pooled, close)
     return points, np.ones(len(points.score), dtype=bool)
@@ -115,18 +122,6 @@ def _pooled_in(problem: Problem, bins: UniformBins, chosen: Index) -> Pooled:
         parts.append((y[rows], p[rows], rows if w is None else w[rows]))
     y, p, w = (np.concatenate(part) for part in zip(*parts, strict=True))
     return Sample(y, p, w if problem.is_weighted else None).pooled
-
-
-def _candidate_bins(weight: FloatArray) -> Index:
-    """Return the bins that may hold a mass, and the filled bins next to them."""
-    filled = np.flatnonzero(weight)
-    # Rounding may divide each of a few scores between two bins.
-    if len(filled) <= 2 * _MAX_FEW:
-        return filled
-    pairs = weight[:-1] + weight[1:] >= _MIN_FRACTION * weight.sum()
-    heavy = np.flatnonzero((np.append(pairs, False) | np.append(False, pairs))[filled])
-    near = heavy[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
-    return np.asarray(filled[np.unique(np.clip(near, 0, len(filled) - 1))])
 
 
 def _points_of_cells(problem: Problem) -> tuple[Pooled, Mask]:

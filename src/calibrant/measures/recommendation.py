@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields
 from functools import cache
 from importlib.resources import files
@@ -49,7 +49,6 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Option]]] = {
     "smooth": ("smooth_ece", {}),
     "logit-smoothed": ("logit_smoothed_ece", {"sigma": 1.0, "noise": "uniform"}),
 }
-_N_SHOWN = 5
 
 
 @dataclass(frozen=True)
@@ -168,16 +167,24 @@ class Recommendation(TabularResult):
     similar: Similar
 
     def _printed(self) -> list[str]:
-        found, best, shown = self.similar, self.best, self.alternatives[:_N_SHOWN]
+        found, best, shown = self.similar, self.best, self.alternatives[:5]
         kind = "confidence" if found.setting == "confidence" else "class-wise"
         span = f"{found.sharpness_from:g} to {found.sharpness_to:g}"
         mean, high = f"{best.expected_error:.0%}", f"{best.high_error:.0%}"
+        warnings = []
+        for field, what in (("n", "rows"), ("n_classes", "classes")):
+            value, studied = getattr(self, field), {getattr(line, field) for line in _evidence()}
+            low, top = min(studied), max(studied)
+            if not low <= value <= top:
+                warnings.append(f"  {value} {what} are beyond the study: {low} to {top}.")
+        if best.expected_error >= 1:
+            warnings.append("  With so few rows even 0 would be as good an estimate.")
         return [
             f"Recommendation: {best.call}",
             f"  It was off by {mean} of the truth on average, by {high} or more 1 time in 20:",
             f"  medians over {found.distributions} simulated score distributions like yours",
             f"  ({kind}, {found.n_classes} classes, sharpness {span}, n = {found.n}).",
-            *self._warnings(),
+            *warnings,
             "   mean  95th  bias  of the relative error",
             *(f"  {one!r}" for one in shown),
             f"  and {len(self.alternatives) - len(shown)} more in alternatives",
@@ -186,15 +193,6 @@ class Recommendation(TabularResult):
     def _columns(self) -> dict[str, Any]:
         names = ("function", "call", "expected_error", "high_error", "bias")
         return columns_of(self.alternatives, names)
-
-    def _warnings(self) -> Iterator[str]:
-        for field, value in (("n", self.n), ("n_classes", self.n_classes)):
-            studied = {getattr(line, field) for line in _evidence()}
-            if not min(studied) <= value <= max(studied):
-                kind = "rows" if field == "n" else "classes"
-                yield f"  {value} {kind} are beyond the study: {min(studied)} to {max(studied)}."
-        if self.best.expected_error >= 1:
-            yield "  With so few rows even 0 would be as good an estimate."
 
 
 def recommend(
@@ -273,9 +271,8 @@ def recommend(
     sharp = float(np.mean([sharpness(problem.rows.columns()[0]) for problem in problems]))
     lines = _similar("confidence" if is_top else "classwise", n, n_classes, sharp)
     reading = {"multiclass": multiclass, "labels": labels, "pos_label": pos_label}
-    given = tuple((name, value) for name, value in reading.items() if value is not None)
-    ranked = _ranked(lines, given)
-    alternatives = tuple(one for one in ranked if _is_defined(one, y_true, y_prob))
+    given = {name: value for name, value in reading.items() if value is not None}
+    alternatives = _ranked(lines, given, y_true, y_prob)
     return Recommendation(
         best=alternatives[0],
         alternatives=alternatives,
@@ -289,18 +286,6 @@ def recommend(
 def sharpness(p: FloatArray) -> float:
     """Return the sharpness of scores: the mean of (2 p - 1)^2."""
     return float(np.mean((2 * p - 1) ** 2))
-
-
-def _is_defined(one: Alternative, y_true: Any, y_prob: Any) -> bool:
-    """Tell whether an estimator takes these data: debiasing refuses bins of one row."""
-    options: dict[str, Any] = dict(one.options)
-    if "debias" not in options:
-        return True
-    try:
-        ece(y_true, y_prob, **options)
-    except CalibrantError:
-        return False
-    return True
 
 
 def _similar(setting: str, n: int, n_classes: int, sharp: float) -> list[Evidence]:
@@ -319,16 +304,23 @@ def _nearest(known: Iterable[int], value: int) -> int:
 
 
 def _ranked(
-    lines: Iterable[Evidence], given: tuple[tuple[str, Any], ...]
+    lines: Iterable[Evidence], given: dict[str, Any], y_true: Any, y_prob: Any
 ) -> tuple[Alternative, ...]:
-    """Return the estimators by increasing expected error."""
+    """Return the estimators that take these data by increasing expected error."""
     found = []
     for line in lines:
+        function, chosen = ESTIMATORS[line.estimator]
+        options: dict[str, Any] = {**chosen, **given}
         # An estimator that was undefined on one of the score distributions has no median.
-        if not math.isnan(line.expected):
-            function, options = ESTIMATORS[line.estimator]
-            errors = (line.expected, line.high, line.bias)
-            found.append(Alternative(function, (*options.items(), *given), *errors))
+        if math.isnan(line.expected):
+            continue
+        if "debias" in options:
+            try:
+                ece(y_true, y_prob, **options)
+            except CalibrantError:  # it refuses bins of one row
+                continue
+        errors = (line.expected, line.high, line.bias)
+        found.append(Alternative(function, tuple(options.items()), *errors))
     return tuple(sorted(found, key=lambda one: one.expected_error))
 
 

@@ -58,8 +58,8 @@ class Measure(ABC):
     def __call__(self, problem: Problem) -> float:
         """Return the measure of one problem."""
 
-    def error_bound(self, problem: Problem) -> float:
-        """Bound the distance from the measure of the rows themselves."""
+    def error_bound(self, problem: Problem, value: float) -> float:
+        """Bound the distance of the measure, `value`, from that of the rows themselves."""
         if not problem.is_exact:
             raise SketchError("no bound is known for this measure of a sketch: give the rows")
         return 0.0
@@ -234,8 +234,7 @@ def error_bound(
         )
     asked = find_measure(measure, answered_by_sketches()).read(options)
     problem = one_problem(sketch, None, None, None, None, None)
-    asked(problem)  # refuses what a sketch cannot answer
-    return asked.error_bound(problem)
+    return asked.error_bound(problem, asked(problem))
 
 
 @dataclass(frozen=True, eq=False)
@@ -363,7 +362,7 @@ class MaxNorm(ImageNorm):
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
         """Return sums that rise until the most variable place that may be the maximum."""
-        time, sums = _with_start(sd * sd), _with_start(h)
+        time, sums = np.append(0.0, sd * sd), np.append(0.0, h)
         return (_one_peak(time, 0.0, float(_times_of_maximum(np.abs(sums), time).max())),)
 
     def slope(self, h: FloatArray) -> FloatArray:
@@ -386,7 +385,7 @@ class RangeNorm(ImageNorm):
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
         """Return sums that rise over the longest time that may lie between the extremes."""
-        time, sums = _with_start(sd * sd), _with_start(h)
+        time, sums = np.append(0.0, sd * sd), np.append(0.0, h)
         highest, lowest = _times_of_maximum(sums, time), _times_of_maximum(-sums, time)
         spans = ((lowest.min(), highest.max()), (highest.min(), lowest.max()))
         start, end = max(spans, key=lambda ends: ends[1] - ends[0])
@@ -410,10 +409,6 @@ def shifted_norms(
         shifted += shift
         norms[chunk] = norm.of(shifted)
     return norms
-
-
-def _with_start(sums: FloatArray) -> FloatArray:
-    return np.concatenate(([0.0], sums))
 
 
 def _times_of_maximum(sums: FloatArray, time: FloatArray) -> FloatArray:

@@ -53,6 +53,9 @@ def _cross_entropy(p: FloatArray, y: FloatArray) -> FloatArray:
     return np.asarray(-(xlogy(y, p) + xlog1py(1 - y, -p)))
 
 
+LOSSES: dict[str, Loss] = {"brier": _squared_error, "log": _cross_entropy}
+
+
 @dataclass(frozen=True)
 class BrierScore(Measure):
     """The mean squared error."""
@@ -61,7 +64,7 @@ class BrierScore(Measure):
         """Return the score of one problem."""
         return problem.squared_error() / problem.weight
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the score of the rows themselves: rounding alone."""
         return 2 * problem.sum_error
 
@@ -261,9 +264,8 @@ def score_decomposition(
     (0.0625, 0.0, 0.25)
     """
     validation.check_choice(score, "score", ("brier", "log"))
-    loss = _squared_error if score == "brier" else _cross_entropy
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return decomposition_of(problem, loss)
+    return decomposition_of(problem, LOSSES[score])
 
 
 def decomposition_of(problem: Problem, loss: Loss = _squared_error) -> ScoreDecomposition:

@@ -15,6 +15,7 @@ s only. Below s = 1/4096 the gaps between scores are left out, which takes a sor
 from __future__ import annotations
 
 import math
+import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -69,15 +70,11 @@ _MIN_CURVE_BANDWIDTH = 1e-3
 _NEARBY = 1.5
 # Rounding error of residuals that cancel, in units of their sum.
 _ROUNDING = 1e-17
-_TINY = float(np.finfo(np.float64).tiny)
 # Newton steps, in units of the scale, after which the norm is not evaluated again. Where a zero of
 # h_s appears or vanishes, the slope changes like a square root: the error is the step to 3/2.
 _TOLERANCE, _ROUGH_TOLERANCE = 3e-7, 3e-3
-_MAX_STEPS = 100
 # Where few cells hold rows, their noise is smoothed by a matrix product over the cells near them.
 _FEW_PER_CELL = 16
-# This many scales away the Gaussian is 0 in double precision.
-_UNDERFLOW = 40.0
 
 
 class SmoothOptions(RowOptions, total=False):
@@ -97,11 +94,11 @@ class SmoothError(Measure):
     def __call__(self, problem: Problem) -> float:
         """Return the error of one problem."""
         residuals = self._residuals(problem)
-        if self.bandwidth is None:
-            return residuals.fixed_point()
-        return residuals.error(self.bandwidth)
+        return (
+            residuals.fixed_point() if self.bandwidth is None else residuals.error(self.bandwidth)
+        )
 
-    def error_bound(self, problem: Problem) -> float:
+    def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves.
 
         The norms at one scale differ by at most the L1 norm of the difference. So do the fixed
@@ -110,7 +107,7 @@ class SmoothError(Measure):
         """
         if problem.is_exact:
             return 0.0
-        scale = self(problem) if self.bandwidth is None else self.bandwidth
+        scale = value if self.bandwidth is None else self.bandwidth
         finest = self._residuals(problem).finest(0.0)
         if self.transform is None:
             error = problem.spectrum_error(max(scale, finest), "residual")
@@ -211,7 +208,7 @@ def fixed_point(
     low, high = 0.0, 1.0
     s = min(max(start, lowest), 1.0)
     last: _Point | None = None
-    for _ in range(_MAX_STEPS):
+    for _ in range(100):
         value, derivative = norm(s)
         point = _Point(s, value - s, derivative - 1)
         if point.gap < 0 and s <= lowest:
@@ -303,7 +300,8 @@ class Residuals(ABC):
         """
         if self.unsmoothed == 0:
             return 0.0
-        low, high = max(_ROUNDING * self.unsmoothed, _TINY), min(self.unsmoothed, scale)
+        low = max(_ROUNDING * self.unsmoothed, sys.float_info.min)
+        high = min(self.unsmoothed, scale)
         s, limit = self.finest(high), math.nextafter(high, math.inf)
         while s < limit:
             value = self._at(s)
@@ -359,10 +357,7 @@ class _SketchResiduals(Residuals):
 
     spectrum: Callable[[float], ResidualSpectrum]
     finest_scale: Callable[[float], float]
-
-    @property
-    def unsmoothed(self) -> float:
-        return 1.0
+    unsmoothed = 1.0
 
     def above(self, fine: float) -> ResidualSpectrum:
         return self.spectrum(fine)
@@ -514,7 +509,17 @@ class _SmoothCells:
 
     def image(self, scale: float) -> LinearImage:
         """Return the residuals smoothed at a scale."""
-        smooth = self._near(scale) or self._everywhere(scale)
+        kernel = self._kernel(scale)
+
+        def smooth(r: FloatArray) -> FloatArray:
+            if kernel is not None:
+                return np.asarray(r @ kernel)
+            if self.filled is None:
+                return smoothed(r, scale)
+            whole = np.zeros((*r.shape[:-1], self.size))
+            whole[..., self.filled] = r
+            return smoothed(whole, scale)
+
         return LinearImage(
             norm=L1Norm(),
             cell_of=UniformBins.of(self.size).index,
@@ -524,20 +529,8 @@ class _SmoothCells:
             at_scale=None if self.is_fixed else self.image,
         )
 
-    def _everywhere(self, scale: float) -> Callable[[FloatArray], FloatArray]:
-        """Return a function that smooths totals over all cells."""
-
-        def smooth(r: FloatArray) -> FloatArray:
-            if self.filled is None:
-                return smoothed(r, scale)
-            whole = np.zeros((*r.shape[:-1], self.size))
-            whole[..., self.filled] = r
-            return smoothed(whole, scale)
-
-        return smooth
-
-    def _near(self, scale: float) -> Callable[[FloatArray], FloatArray] | None:
-        """Return a function that smooths totals over the cells near rows, if these are few."""
+    def _kernel(self, scale: float) -> FloatArray | None:
+        """Return a matrix that smooths totals over the cells near rows, if these are few."""
         if self.filled is None or GAUSSIAN_RADIUS * scale > 1:
             return None
         reach = math.ceil(GAUSSIAN_RADIUS * scale * self.size)
@@ -550,10 +543,10 @@ class _SmoothCells:
             return None
         u, t = (self.filled + 0.5) / self.size, (near + 0.5) / self.size
         images = np.stack((u, -u, 2 - u))
-        away = np.minimum(np.abs(t - images[:, :, None]) / scale, _UNDERFLOW)
+        # 40 scales away the Gaussian is 0 in double precision.
+        away = np.minimum(np.abs(t - images[:, :, None]) / scale, 40.0)
         kernel = np.exp(-0.5 * away * away).sum(axis=0)
-        kernel /= kernel.sum(axis=1, keepdims=True)
-        return lambda r: r @ kernel
+        return np.asarray(kernel / kernel.sum(axis=1, keepdims=True))
 
 
 def read_smooth_error(

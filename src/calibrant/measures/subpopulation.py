@@ -82,7 +82,11 @@ class GroupCells:
                 "highest score are its own",
                 argument="group",
             )
-        cell = np.searchsorted(_midpoints(score), p, side="left")
+        low, high = score[:-1], score[1:]
+        middle = low + (high - low) / 2
+        # Between neighbouring doubles the midpoint rounds to one of them: never to the upper. A
+        # score at a boundary belongs to the lower cell.
+        cell = np.searchsorted(np.where(middle < high, middle, low), p, side="left")
         order = np.lexsort((w, y, p, member, cell))
         starts = np.searchsorted(cell[order], np.arange(len(score)))
         p, y, w, member = p[order], y[order], w[order], member[order]
@@ -169,36 +173,24 @@ def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
             value=member.shape,
             n=n,
         )
-    member = _true_or_false(one_column(member, "group"))
+    member = one_column(member, "group")
+    if member.dtype.kind != "b":
+        seen = member.tolist()
+        wrong = next((row for row, value in enumerate(seen) if value not in (0, 1)), None)
+        if wrong is not None:
+            raise CalibrantError(
+                "must be true or false for each row",
+                argument="group",
+                value=seen[wrong],
+                position=wrong,
+                hint="compare the column with a value first, as in {group}=(column == value)",
+            )
+        member = np.array([value == 1 for value in seen])
     if w is not None:
         member = member[w != 0]
     if not member.any():
         raise CalibrantError("must select a row with positive weight", argument="group")
     return member
-
-
-def _true_or_false(values: npt.NDArray[Any]) -> Mask:
-    if values.dtype.kind == "b":
-        return values
-    seen = values.tolist()
-    wrong = next((row for row, value in enumerate(seen) if value not in (0, 1)), None)
-    if wrong is not None:
-        raise CalibrantError(
-            "must be true or false for each row",
-            argument="group",
-            value=seen[wrong],
-            position=wrong,
-            hint="compare the column with a value first, as in {group}=(column == value)",
-        )
-    return np.array([value == 1 for value in seen])
-
-
-def _midpoints(score: FloatArray) -> FloatArray:
-    """Return the boundaries between cells; a score at a boundary belongs to the lower cell."""
-    low, high = score[:-1], score[1:]
-    middle = low + (high - low) / 2
-    # Between neighbouring doubles the midpoint rounds to one of them: never to the upper.
-    return np.where(middle < high, middle, low)
 
 
 def subpopulation_curve(

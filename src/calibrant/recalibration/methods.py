@@ -26,7 +26,6 @@ from types import MappingProxyType
 from typing import Literal
 
 import numpy as np
-import numpy.typing as npt
 from numpy.typing import ArrayLike
 from sklearn.isotonic import IsotonicRegression, isotonic_regression
 
@@ -34,7 +33,7 @@ from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import Bins
 from calibrant.data.classes import ClassTable
-from calibrant.data.problem import Pooled, Problem
+from calibrant.data.problem import Problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 from calibrant.measures.density import Bandwidth, Densities, read_density_error
@@ -115,20 +114,19 @@ def _fit_temperature(blocks: list[tuple[FloatArray, FloatArray]]) -> float:
 
     def derivative(log_beta: float) -> float:
         """Return the derivative of the log score with respect to beta = 1 / T; it increases."""
-        return sum(_log_score_slope(log_p, weight, math.exp(log_beta)) for log_p, weight in logs)
+        total = 0.0
+        for log_p, weight in logs:
+            finite = np.where(np.isfinite(log_p), log_p, 0.0)
+            power = np.exp(math.exp(log_beta) * (log_p - log_p.max(axis=1, keepdims=True)))
+            # The mean of log p under the recalibrated row, less log p of the outcome.
+            expected = (power * finite).sum(axis=1) / power.sum(axis=1)
+            total += float(np.sum(weight * (expected[:, None] - finite)))
+        return total
 
     if derivative(0.0) == 0:
         return 1.0
     ends = -math.log(_MAX_TEMPERATURE), -math.log(_MIN_TEMPERATURE)
     return math.exp(-monotone_root(derivative, *ends, 1e-10))
-
-
-def _log_score_slope(log_p: FloatArray, weight: FloatArray, beta: float) -> float:
-    """Return the sum over rows of W (E log p - log p[outcome]), E under the recalibrated row."""
-    finite = np.where(np.isfinite(log_p), log_p, 0.0)
-    power = np.exp(beta * (log_p - log_p.max(axis=1, keepdims=True)))
-    expected = (power * finite).sum(axis=1) / power.sum(axis=1)
-    return float(np.sum(weight * (expected[:, None] - finite)))
 
 
 class PlattCalibrator(Calibrator):
@@ -202,8 +200,13 @@ def _fit_logistic_map(problem: Problem, *, one_slope: bool) -> LogisticMap:
     inside = (pooled.score > 0) & (pooled.score < 1)
     if not inside.any():
         return LogisticMap(1.0, 1.0, 0.0)
-    score, weight = pooled.score[inside], pooled.weight[inside]
-    target = _platt_targets(pooled, inside)
+    score, weight, true = (v[inside] for v in (pooled.score, pooled.weight, pooled.true))
+    # Platt's targets (1999, section 2.2) in place of 0 and 1; the rows are divided into N1 and N0
+    # in proportion to the weights of the two outcomes.
+    rows = float(pooled.rows[inside].sum())
+    n_one = rows * min(max(float(true.sum() / weight.sum()), 0.0), 1.0)
+    high, low = (n_one + 1) / (n_one + 2), 1 / (rows - n_one + 2)
+    target = low + (high - low) * np.clip(true / weight, 0.0, 1.0)
     if np.ptp(logit(score)) < _MIN_RANGE:
         # One score does not determine a slope: only the intercept is fitted.
         target_logit, score_logit = logit(np.stack((target, score)) @ weight / weight.sum())
@@ -212,19 +215,6 @@ def _fit_logistic_map(problem: Problem, *, one_slope: bool) -> LogisticMap:
     x = np.column_stack([log_p + log_q] if one_slope else [log_p, log_q])
     intercept, slopes = _fit_nonnegative(x, target, weight)
     return LogisticMap(slopes[0], slopes[-1], intercept)
-
-
-def _platt_targets(pooled: Pooled, inside: npt.NDArray[np.bool_]) -> FloatArray:
-    """Return the mean outcomes with 0 and 1 replaced by Platt's targets (1999, section 2.2).
-
-    The rows are divided into N1 and N0 in proportion to the weights of the two outcomes.
-    """
-    weight, true = pooled.weight[inside], pooled.true[inside]
-    rate = min(max(float(true.sum() / weight.sum()), 0.0), 1.0)
-    rows = float(pooled.rows[inside].sum())
-    n_one, n_zero = rows * rate, rows * (1 - rate)
-    high, low = (n_one + 1) / (n_one + 2), 1 / (n_zero + 2)
-    return low + (high - low) * np.clip(true / weight, 0.0, 1.0)
 
 
 def _fit_nonnegative(

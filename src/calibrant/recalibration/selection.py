@@ -14,7 +14,7 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr, xlog1py, xlogy
+from scipy.special import stdtr
 from sklearn.base import clone
 
 from calibrant._base import (
@@ -34,6 +34,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, p_cells
+from calibrant.measures.scores import LOSSES
 from calibrant.recalibration.calibrator import Calibrator, check_order, check_positive_column
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
 
@@ -161,10 +162,13 @@ def recalibrate(
     calibrators = _read_methods(method)
     table = read_rows(y_true, y_prob, labels, pos_label)
     weight = read_weights(sample_weight, _n_rows(table))
-    trial = _Trial(table, weight, assign_folds(table, weight, cv, rng), score)
-    held_out = {name: trial.held_out(one) for name, one in calibrators.items()}
+    fold = assign_folds(table, weight, cv, rng)
+    held_out = {name: _held_out(one, table, weight, fold) for name, one in calibrators.items()}
+    w = np.ones(_n_rows(table)) if weight is None else weight
+    trial = _Trial(table, np.asarray(w / w.sum(dtype=np.float64), dtype=np.float64), score)
     candidates = trial.candidates(held_out, read_generator(rng))
-    best = _best(candidates, level)
+    helping = [one for one in candidates if one.p_value <= 1 - level]
+    best = min(helping, key=lambda one: one.score).method if helping else "none"
     prob, outcome = _columns(table)
     # An assessment of classes refers to them by the labels that were given.
     truth, names = (y_true, labels) if isinstance(table, ClassTable) else (outcome, None)
@@ -374,6 +378,14 @@ class Recalibration(TabularResult):
         return text
 
     def _printed(self) -> list[str | TextTable]:
+        design = f"(level {self.level:g}, {self.cv} folds)"
+        before, after = (one["smooth_ece"].value for one in (self.before, self.after))
+        sentence = (
+            f"{self.method} helps: on held-out rows smooth_ece goes from {before:.4f} to "
+            f"{after:.4f} {design}."
+            if self.helps
+            else f"No method lowers the {self.score} score on held-out rows significantly {design}."
+        )
         found = self._columns()
         table = {
             "method": ["as given", *found["method"]],
@@ -382,19 +394,7 @@ class Recalibration(TabularResult):
             "error": [None, *found["standard_error"]],
             "P": ["", *p_cells(found["p_value"])],
         }
-        return [self._sentence(), "", TextTable.of(table, digits=5)]
-
-    def _sentence(self) -> str:
-        design = f"(level {self.level:g}, {self.cv} folds)"
-        if not self.helps:
-            return (
-                f"No method lowers the {self.score} score on held-out rows significantly {design}."
-            )
-        before, after = (one["smooth_ece"].value for one in (self.before, self.after))
-        return (
-            f"{self.method} helps: on held-out rows smooth_ece goes from {before:.4f} to "
-            f"{after:.4f} {design}."
-        )
+        return [sentence, "", TextTable.of(table, digits=5)]
 
 
 def _read_methods(method: Method | Sequence[Method]) -> dict[str, Calibrator]:
@@ -417,12 +417,6 @@ def _read_methods(method: Method | Sequence[Method]) -> dict[str, Calibrator]:
             validation.check_choice(one, "method", ("auto", *METHODS))
             calibrators[one] = METHODS[one]()
     return calibrators
-
-
-def _best(candidates: Sequence[Candidate], level: float) -> str:
-    """Return the name of the best method of those that help, or "none"."""
-    helping = [one for one in candidates if one.p_value <= 1 - level]
-    return min(helping, key=lambda one: one.score).method if helping else "none"
 
 
 def read_rows(
@@ -495,18 +489,11 @@ def with_predictions(table: Table, prob: FloatArray) -> Table:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Rows with their weights and folds, and the proper score by which methods are compared."""
+    """Rows, their weights over the sum of weights, and the score by which methods are compared."""
 
     table: Table
-    weight: AnyArray | None
-    fold: Index
+    weights: FloatArray
     score: Score
-
-    @cached_property
-    def weights(self) -> FloatArray:
-        """The weight of each row over the sum of weights."""
-        w = np.ones(_n_rows(self.table)) if self.weight is None else self.weight
-        return np.asarray(w / w.sum(dtype=np.float64), dtype=np.float64)
 
     @cached_property
     def before(self) -> FloatArray:
@@ -524,10 +511,6 @@ class _Trial:
             )
         return before
 
-    def held_out(self, calibrator: Calibrator) -> FloatArray:
-        """Return every row as recalibrated by a map fitted to the other folds."""
-        return _held_out(calibrator, self.table, self.weight, self.fold)
-
     def candidates(self, held_out: Mapping[str, FloatArray], rng: Generator) -> list[Candidate]:
         """Compare the held-out predictions of every method with the probabilities as given."""
         predictions = held_out.values()
@@ -539,7 +522,13 @@ class _Trial:
         n = int(np.count_nonzero(self.weights))
         deviation = self.weights * (gain - mean[:, None]) * np.sqrt(n / max(n - 1, 1))
         covariance = deviation @ deviation.T
-        noise = [self._noise(q) for q in predictions]
+        # The variance where neither probability is the better one; that of soft labels is unknown.
+        noise = np.zeros(len(predictions))
+        if not self.table.is_soft:
+            with np.errstate(over="ignore"):
+                for k, q in enumerate(predictions):
+                    rows = outcome_noise(_columns(self.table)[0], q, self.score)
+                    noise[k] = np.square(self.weights) @ np.where(self.weights > 0, rows, 0.0)
         error = np.sqrt(np.maximum(covariance.diagonal(), noise))
         p_value = joint_tails(mean, error, covariance, n, rng)
         improvement = np.where(np.isinf(score), -np.inf, mean)
@@ -548,28 +537,9 @@ class _Trial:
 
     def _losses(self, table: Table) -> FloatArray:
         """Return the score of every row, and 0 for those of weight 0."""
-        return np.where(self.weights > 0, losses(table, self.score), 0.0)
-
-    def _noise(self, recalibrated: FloatArray) -> float:
-        """Return the variance of the improvement where neither probability is the better one."""
-        if self.table.is_soft:
-            return 0.0
-        with np.errstate(over="ignore"):
-            noise = outcome_noise(_columns(self.table)[0], recalibrated, self.score)
-            return float(np.square(self.weights) @ np.where(self.weights > 0, noise, 0.0))
-
-
-def losses(table: Table, score: Score) -> FloatArray:
-    """Return the score of every row."""
-    rows = []
-    for p, y, _ in table.blocks():
-        loss = np.square(p - y)
-        if score == "log":
-            # One column implies the other; several have a term each.
-            other = 0.0 if isinstance(table, ClassTable) else xlog1py(1 - y, -p)
-            loss = np.asarray(-(xlogy(y, p) + other))
-        rows.append(loss.reshape(len(p), -1).sum(axis=1))
-    return np.concatenate(rows)
+        loss = LOSSES[self.score]
+        rows = [loss(p, y).reshape(len(p), -1).sum(axis=1) for p, y, _ in table.blocks()]
+        return np.where(self.weights > 0, np.concatenate(rows), 0.0)
 
 
 def outcome_noise(p: AnyArray, q: FloatArray, score: Score) -> FloatArray:
@@ -610,17 +580,13 @@ def joint_tails(
     t = np.divide(mean, error, out=np.where(mean > 0, np.inf, 0.0), where=error > 0)
     freedom = max(n - 1, 1)
     single = stdtr(freedom, -t)
-    n_beyond = _DRAWS - np.searchsorted(np.sort(_maximum_t(covariance, freedom, rng)), t)
-    p_value = np.clip((1 + n_beyond) / (1 + _DRAWS), single, single * len(t))
-    p_value = np.clip(p_value, 2.0 ** -min(n, 1000), 1.0)
-    return np.where((mean > 0) & (n > 1), p_value, 1.0)
-
-
-def _maximum_t(covariance: FloatArray, freedom: int, rng: Generator) -> FloatArray:
-    """Draw the maximum of correlated Student's t variables."""
     size = np.sqrt(covariance.diagonal())
     scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
     values, vectors = np.linalg.eigh(covariance * np.outer(scale, scale))
     root = vectors * np.sqrt(np.maximum(values, 0.0))
     normal = rng.standard_normal((_DRAWS, len(size))) @ root.T
-    return np.asarray(normal.max(axis=1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom))
+    maximum = normal.max(axis=1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
+    n_beyond = _DRAWS - np.searchsorted(np.sort(maximum), t)
+    p_value = np.clip((1 + n_beyond) / (1 + _DRAWS), single, single * len(t))
+    p_value = np.clip(p_value, 2.0 ** -min(n, 1000), 1.0)
+    return np.where((mean > 0) & (n > 1), p_value, 1.0)

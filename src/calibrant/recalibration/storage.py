@@ -74,7 +74,13 @@ def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
     >>> again.predict([0.25]) == fitted.predict([0.25])
     array([ True])
     """
-    content = _read(path)
+    try:
+        content = _content(Path(path))
+    except CalibrantError as problem:
+        problem.source = str(path)
+        raise
+    except OSError as problem:
+        raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
     try:
         return _calibrator(content) if "calibrator" in content else _map(content)
     except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
@@ -92,23 +98,13 @@ def write(path: str | os.PathLike[str], content: dict[str, Any]) -> None:
     write_atomically(path, (json.dumps(whole, allow_nan=False) + "\n").encode())
 
 
-def _read(path: str | os.PathLike[str]) -> dict[str, Any]:
+def _content(path: Path) -> dict[str, Any]:
     """Return the content of a file whose format, version and checksum are right."""
+    size = path.stat().st_size
+    if size > _MAX_BYTES:
+        raise CalibrantError(f"not a calibrator: {size} bytes are too many")
     try:
-        size = Path(path).stat().st_size
-        if size > _MAX_BYTES:
-            raise CalibrantError(f"not a calibrator: {size} bytes are too many")
-        return _content(Path(path).read_bytes())
-    except CalibrantError as problem:
-        problem.source = str(path)
-        raise
-    except OSError as problem:
-        raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
-
-
-def _content(data: bytes) -> dict[str, Any]:
-    try:
-        whole = json.loads(data, parse_float=_finite, parse_constant=_finite)
+        whole = json.loads(path.read_bytes(), parse_float=_finite, parse_constant=_finite)
     except (ValueError, RecursionError):
         raise CalibrantError("not a calibrator, or a damaged one: it is not valid JSON") from None
     if not isinstance(whole, dict) or whole.get("format") != _FORMAT:
