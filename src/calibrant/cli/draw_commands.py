@@ -91,7 +91,13 @@ def plot(
     from calibrant.cli.screen import waiting
     from calibrant.cli.tables import read_each
 
-    _check_kind(kind, along, by, label)
+    if kind is not None and kind not in _KINDS:
+        raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
+    if along is not None and (kind is not None or by is not None):
+        other = "--by" if kind is None else "--kind"
+        raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
+    if along is not None and along == label:
+        raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
     path = check_out(out, tuple(_METADATA), files)
     request = Request(
         *(files, label, prob or (), weight, by, along),
@@ -108,16 +114,6 @@ def plot(
         figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
     say(f"wrote {path}")
-
-
-def _check_kind(kind: str | None, along: str | None, by: str | None, label: str | None) -> None:
-    if kind is not None and kind not in _KINDS:
-        raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
-    if along is not None and (kind is not None or by is not None):
-        other = "--by" if kind is None else "--kind"
-        raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
-    if along is not None and along == label:
-        raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
 
 
 def _along(models: dict[str, Data], along: str) -> Figure:
