@@ -19,20 +19,13 @@ from __future__ import annotations
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Sequence
 from inspect import cleandoc
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from calibrant._version import __version__
 from calibrant.cli import messages
-from calibrant.cli.messages import (
-    OutputClosedError,
-    discard_output,
-    error_sentence,
-    say,
-    write,
-)
+from calibrant.cli.messages import OutputClosedError, discard_output, error_sentence, say, write
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -67,7 +60,11 @@ def application() -> Typer:
     """Return the commands, without importing anything heavy."""
     import typer
 
+    from calibrant.cli.draw_commands import demo, plot, report
+    from calibrant.cli.measure_commands import assess, compare
     from calibrant.cli.options import Command
+    from calibrant.cli.recalibrate_command import recalibrate
+    from calibrant.cli.sketch_commands import merge, sketch
 
     def show_version(asked: bool) -> None:
         if asked:
@@ -94,20 +91,11 @@ def application() -> Typer:
         context_settings={"help_option_names": ["--help", "-h"]},
     )
     app.callback()(root)
-    for command in _commands():
+    for command in (assess, report, plot, compare, sketch, merge, recalibrate, demo):
         # Docstrings are raw: the mark that keeps lines of examples apart is two characters there.
         text = cleandoc(command.__doc__ or "").replace("\\b", "\b")
         app.command(cls=Command, help=text)(command)
     return app
-
-
-def _commands() -> tuple[Callable[..., Any], ...]:
-    from calibrant.cli.draw_commands import demo, plot, report
-    from calibrant.cli.measure_commands import assess, compare
-    from calibrant.cli.recalibrate_command import recalibrate
-    from calibrant.cli.sketch_commands import merge, sketch
-
-    return (assess, report, plot, compare, sketch, merge, recalibrate, demo)
 
 
 def _run(arguments: list[str]) -> int:
@@ -118,19 +106,13 @@ def _run(arguments: list[str]) -> int:
         say(f"the command line needs {problem.name}: pip install 'calibrant[cli]'")
         return messages.BAD_INPUT
     command = typer.main.get_command(application())
-    with _warnings_as_sentences():
-        code = command.main(arguments or ["--help"], prog_name="calibrant", standalone_mode=False)
-    return code if isinstance(code, int) else messages.DONE
-
-
-@contextmanager
-def _warnings_as_sentences() -> Iterator[None]:
-    """Write warnings of the library as sentences, each once."""
+    # Warnings of the library are sentences, each written once.
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         warnings.simplefilter("default", UserWarning)
         warnings.showwarning = lambda message, *_, **__: say(str(message))
-        yield
+        code = command.main(arguments or ["--help"], prog_name="calibrant", standalone_mode=False)
+    return code if isinstance(code, int) else messages.DONE
 
 
 def _explained(problem: BaseException) -> int:

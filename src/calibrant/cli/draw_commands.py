@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from calibrant.cli.tables import Data
-    from calibrant.inference.compare import Comparison
 
 PictureOut = Annotated[
     str,
@@ -91,7 +90,13 @@ def plot(
     from calibrant.cli.screen import waiting
     from calibrant.cli.tables import read_each
 
-    _check_kind(kind, along, by, label)
+    if kind is not None and kind not in _KINDS:
+        raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
+    if along is not None and (kind is not None or by is not None):
+        other = "--by" if kind is None else "--kind"
+        raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
+    if along is not None and along == label:
+        raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
     path = check_out(out, tuple(_METADATA), files)
     request = Request(
         *(files, label, prob or (), weight, by, along),
@@ -108,16 +113,6 @@ def plot(
         figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
     say(f"wrote {path}")
-
-
-def _check_kind(kind: str | None, along: str | None, by: str | None, label: str | None) -> None:
-    if kind is not None and kind not in _KINDS:
-        raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
-    if along is not None and (kind is not None or by is not None):
-        other = "--by" if kind is None else "--kind"
-        raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
-    if along is not None and along == label:
-        raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
 
 
 def _along(models: dict[str, Data], along: str) -> Figure:
@@ -215,8 +210,10 @@ def report(
     """
     from calibrant.assessment.assess import assess
     from calibrant.assessment.groups import by_group
+    from calibrant.cli.measure_commands import side_by_side
     from calibrant.cli.screen import waiting
     from calibrant.cli.tables import read_each
+    from calibrant.inference.compare import compare
     from calibrant.reporting.page import write_page
 
     path = check_out(out, (".html", ".htm"), files)
@@ -238,25 +235,18 @@ def report(
             (data,) = models.values()
             groups = data.call(by_group, groups=data.groups, n_bins=bins, **asked)
         found = {name: data.call(assess, n_bins=bins, **asked) for name, data in models.items()}
+        # Models are compared row by row, which sketches cannot be.
+        comparison = None
+        if len(models) > 1 and all(len(data.pair) > 1 for data in models.values()):
+            comparison = side_by_side(models).call(compare, **asked)
         write_page(
             *(path, found if len(found) > 1 else next(iter(found.values()))),
             title=title,
             source=request.source(),
             groups=groups,
-            comparison=_comparison(models, asked),
+            comparison=comparison,
         )
     say(f"wrote {path}")
-
-
-def _comparison(models: dict[str, Data], asked: dict[str, Any]) -> Comparison | None:
-    """Return the comparison of several models, unless they are sketches."""
-    from calibrant.cli.measure_commands import side_by_side
-    from calibrant.inference.compare import compare
-
-    if len(models) < 2 or any(len(data.pair) == 1 for data in models.values()):
-        return None
-    found: Comparison = side_by_side(models).call(compare, **asked)
-    return found
 
 
 def demo(json: options.Json = False) -> None:

@@ -36,14 +36,7 @@ from calibrant.io.frames import key_of
 _PEEK_ROWS, _PEEK_BYTES = 10_000, 1 << 16
 _PATTERN = re.compile(r"[*?\[]")
 # What --format takes, and the ending that the temporary file gets.
-_ENDINGS = {
-    "csv": ".csv",
-    "tsv": ".tsv",
-    "json": ".json",
-    "jsonl": ".jsonl",
-    "parquet": ".parquet",
-    "sketch": ".sketch",
-}
+_ENDINGS = {name: f".{name}" for name in ("csv", "tsv", "json", "jsonl", "parquet", "sketch")}
 _STDIN = "standard input"
 # The first bytes of files.
 _GZIP, _ZSTD, _PARQUET, _SKETCH = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1", b"calibrnt"
@@ -68,15 +61,15 @@ def label_text(value: object) -> str:
 
 def label_named(text: str, present: Collection[str]) -> str:
     """Return the label that an option names: 1.0 names 1, and true names True."""
-    same = [label for label in present if _is_same(label, text)]
+
+    def is_same(label: str) -> bool:
+        try:
+            return float(label) == float(text)
+        except ValueError:
+            return label.lower() == text.lower()
+
+    same = [label for label in present if is_same(label)]
     return same[0] if len(same) == 1 and text not in present else text
-
-
-def _is_same(label: str, text: str) -> bool:
-    try:
-        return float(label) == float(text)
-    except ValueError:
-        return label.lower() == text.lower()
 
 
 def class_names(columns: Columns, present: Collection[str]) -> list[str]:
@@ -102,38 +95,25 @@ def class_names(columns: Columns, present: Collection[str]) -> list[str]:
 
 
 class _Role(NamedTuple):
-    """What a column holds, the option that names it, and its usual names."""
+    """What a column holds, the option that names it, and its usual names as a pattern."""
 
     what: str
     option: str
-    names: Collection[str]
+    names: str
 
 
-_LABELS: tuple[str, ...] = (
-    "y",
-    "y_true",
-    "label",
-    "labels",
-    "true_label",
-    "target",
-    "truth",
-    "ground_truth",
+_LABEL = _Role(
+    "outcomes",
+    "--label",
+    "y|y_true|labels?|true_label|target|truth|ground_truth|outcome|observed|observation|actual|"
+    "event|correct|class",
 )
-_LABELS += ("outcome", "observed", "observation", "actual", "event", "correct", "class")
-_PROBS: tuple[str, ...] = (
-    "p",
-    "prob",
-    "probability",
-    "proba",
-    "y_prob",
-    "y_proba",
-    "p_hat",
-    "y_score",
-    "score",
+_PROB = _Role(
+    "probabilities",
+    "--prob",
+    "p|prob|probability|proba|y_prob|y_proba|p_hat|y_score|score|confidence|forecast|prediction|"
+    "predicted|pred|y_pred",
 )
-_PROBS += ("confidence", "forecast", "prediction", "predicted", "pred", "y_pred")
-_LABEL = _Role("outcomes", "--label", _LABELS)
-_PROB = _Role("probabilities", "--prob", _PROBS)
 
 
 def columns_of(reader: Reader, paths: Sequence[Path], request: Request) -> Columns:
@@ -219,13 +199,16 @@ def _inferred(
     """Return the only candidate, or `several`, or ask for a name."""
     names = list(file.all_types)
     free = [name for name in names if name not in taken]
-    usual = [name for name in free if name.lower() in role.names]
+    usual = [name for name in free if re.fullmatch(role.names, name.lower())]
     fitting = _fitting(file, usual or free, role, any_label=any_label)
     for candidates in (fitting, usual):
         if len(candidates) == 1 or (several and candidates):
             return tuple(candidates)
         if candidates:
-            hint = f", or all, as classes, with {_all(candidates, names)}" * (role is _PROB)
+            front = candidates[0][: _n_common(candidates)]
+            is_all = {name for name in names if name.startswith(front)} <= set(candidates)
+            shortest = f"--prob '{front}*'" if front and is_all else "one --prob each"
+            hint = f", or all, as classes, with {shortest}" * (role is _PROB)
             listed = ", ".join(map(repr, candidates[:8])) + ", ..." * (len(candidates) > 8)
             raise CalibrantError(
                 f"{role.what} may be in {listed}: name one with {role.option}{hint}"
@@ -251,13 +234,6 @@ def _fitting(file: OpenFile, names: Sequence[str], role: _Role, *, any_label: bo
         return []
     found = file.rows.limit(_PEEK_ROWS).aggregate(", ".join(conditions)).fetchall()[0]
     return [name for name, fits in zip(names, found, strict=True) if fits]
-
-
-def _all(some: Sequence[str], names: Sequence[str]) -> str:
-    """Return the shortest way to name some columns."""
-    front = some[0][: _n_common(some)]
-    fits = front and all(name in some for name in names if name.startswith(front))
-    return f"--prob '{front}*'" if fits else "one --prob each"
 
 
 def _n_common(names: Sequence[str]) -> int:

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from calibrant.cli import messages, options
-from calibrant.cli.messages import say
+from calibrant.cli.messages import say, write_json
 from calibrant.cli.options import Request, option
 from calibrant.errors import CalibrantError
 
@@ -170,6 +170,9 @@ def assess(
     zcat big.csv.gz | calibrant assess - --fail-if 'smooth_ece.high > 0.05'
     calibrant assess images.csv --label class --prob 'p_*' --json
     """
+    from calibrant.assessment.assess import assess as assessed
+    from calibrant.assessment.groups import by_group
+    from calibrant.cli.screen import assessment_parts, group_name, group_parts, show, waiting
     from calibrant.cli.tables import read
 
     thresholds = read_thresholds(fail_if, in_groups=by is not None)
@@ -181,39 +184,25 @@ def assess(
         form=form,
     )
     asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
-    show = _show_whole if by is None else _show_groups
-    return exit_code(thresholds, show(read(request), asked, json=json))
-
-
-def _show_whole(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
-    """Assess all rows, show the result, and return its numbers."""
-    from calibrant.assessment.assess import assess
-    from calibrant.cli.messages import write_json
-    from calibrant.cli.screen import assessment_parts, show, waiting
-
+    data = read(request)
+    numbers: dict[str, Numbers]
+    parts: list[RenderableType]
     with waiting("measuring"):
-        found = data.call(assess, **asked)
+        if by is None:
+            all_rows = data.call(assessed, **asked)
+            found, parts = all_rows.to_dict(), [] if json else assessment_parts(all_rows)
+            numbers = {"": numbers_of(all_rows)}
+        else:
+            groups = data.call(by_group, groups=data.groups, **asked)
+            found, parts = groups.to_dict(), [] if json else group_parts(groups)
+            names = [group_name(None) if row.group is None else repr(row.group) for row in groups]
+            rows = zip(names, groups, strict=True)
+            numbers = {f"group {name}": group_numbers(row) for name, row in rows}
     if json:
-        write_json(found.to_dict())
+        write_json(found)
     else:
-        show(*assessment_parts(found))
-    return {"": numbers_of(found)}
-
-
-def _show_groups(data: Data, asked: Mapping[str, Any], *, json: bool) -> dict[str, Numbers]:
-    """Assess each group, show the result, and return the numbers by group."""
-    from calibrant.assessment.groups import by_group
-    from calibrant.cli.messages import write_json
-    from calibrant.cli.screen import group_name, group_parts, show, waiting
-
-    with waiting("measuring"):
-        found = data.call(by_group, groups=data.groups, **asked)
-    if json:
-        write_json(found.to_dict())
-    else:
-        show(*group_parts(found))
-    groups = [group_name(None) if row.group is None else repr(row.group) for row in found]
-    return {f"group {name}": group_numbers(row) for name, row in zip(groups, found, strict=True)}
+        show(*parts)
+    return exit_code(thresholds, numbers)
 
 
 def compare(
@@ -242,7 +231,6 @@ def compare(
     calibrant compare flares.csv --label flare --prob DAFFS --prob NOAA
     calibrant compare before.csv after.csv --label y --prob p --measure brier_score
     """
-    from calibrant.cli.messages import write_json
     from calibrant.cli.screen import show, waiting
     from calibrant.inference.compare import compare as compared
 
@@ -293,7 +281,19 @@ def side_by_side(models: dict[str, Data]) -> Data:
     predictions = {name: first.pair[1]}
     for other, data in others:
         predictions[other] = _in_the_order_of((name, first), (other, data))
-        _check_same_outcomes((name, first.pair[0]), (other, data.pair[0]))
+        y, z = first.pair[0], data.pair[0]
+        if len(y) != len(z):
+            raise CalibrantError(
+                f"models must be compared on the same rows; {name} has {len(y)} and {other} has "
+                f"{len(z)}"
+            )
+        different = y != z
+        if different.any():
+            row = int(different.argmax())
+            raise CalibrantError(
+                f"models must be compared on the same outcomes; in row {row + 1} {name} has "
+                f"{y[row].item()!r} and {other} has {z[row].item()!r}"
+            )
     return replace(first, pair=(first.pair[0], predictions))
 
 
@@ -320,21 +320,6 @@ def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
 
 def _listed(names: Sequence[str]) -> str:
     return ", ".join(map(repr, names[:6])) + ", ..." * (len(names) > 6)
-
-
-def _check_same_outcomes(first: tuple[str, Any], second: tuple[str, Any]) -> None:
-    (one, y), (other, z) = first, second
-    if len(y) != len(z):
-        raise CalibrantError(
-            f"models must be compared on the same rows; {one} has {len(y)} and {other} has {len(z)}"
-        )
-    different = y != z
-    if different.any():
-        row = int(different.argmax())
-        raise CalibrantError(
-            f"models must be compared on the same outcomes; in row {row + 1} {one} has "
-            f"{y[row].item()!r} and {other} has {z[row].item()!r}"
-        )
 
 
 def _parts(found: Comparison) -> list[RenderableType]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -14,7 +13,6 @@ from calibrant.errors import CalibrantError
 if TYPE_CHECKING:
     from rich.console import RenderableType
 
-    from calibrant.cli.tables import Table
     from calibrant.recalibration import Recalibration
 
 Method = Annotated[
@@ -73,7 +71,9 @@ def recalibrate(
     calibrant recalibrate forecasts.csv --label rain --prob p --save rain.json --report rain.html
     calibrant recalibrate new.csv --using rain.json --prob p --out recalibrated.csv
     """
+    from calibrant.cli.screen import show, waiting
     from calibrant.cli.tables import open_table
+    from calibrant.recalibration import recalibrate as fit
 
     target = None if out is None else check_out(out, (".csv", ".parquet"), files)
     keep = None if save is None else check_out(save, (".json",), files, "--save")
@@ -87,7 +87,13 @@ def recalibrate(
     asked: dict[str, Any] = {"method": method or "auto", "cv": folds, "score": score}
     asked |= {"level": level, "n_resamples": resamples, "rng": seed}
     with open_table(request, _NO_SKETCH) as table:
-        found = _fitted(table, asked, json=json)
+        data = table.whole()
+        with waiting("fitting"):
+            found = data.call(fit, **asked)
+        if json:
+            write_json(found.to_dict())
+        else:
+            show(*_parts(found))
         if page is not None:
             found.to_html(page, source=request.source())
             say(f"wrote {page}")
@@ -112,21 +118,6 @@ def _apply(using: str, request: Request, target: Path | None, keep: Path | None)
     calibrator = load(using)
     with open_table(request, _NO_SKETCH) as table:
         table.write_recalibrated(request.probs, calibrator.predict, target)
-
-
-def _fitted(table: Table, asked: Mapping[str, Any], *, json: bool) -> Recalibration:
-    """Fit, show the result and return it."""
-    from calibrant.cli.screen import show, waiting
-    from calibrant.recalibration import recalibrate
-
-    data = table.whole()
-    with waiting("fitting"):
-        found = data.call(recalibrate, **asked)
-    if json:
-        write_json(found.to_dict())
-    else:
-        show(*_parts(found))
-    return found
 
 
 def _parts(found: Recalibration) -> list[RenderableType]:

@@ -123,18 +123,14 @@ def assessment_parts(assessment: Assessment) -> list[RenderableType]:
     if assessment.classes:
         parts += [*class_parts(assessment.classes), ""]
     observed, predicted = assessment.mean_names
+    problem = assessment.settings.problem
+    of_what = "" if problem == "binary" else f" of the {problem}"
     parts.append(
         f"n = {assessment.n}, {observed} {assessment.prevalence:.4g}, {predicted} "
-        f"{assessment.mean_prediction:.4g}, Brier score{_of_what(assessment)} "
+        f"{assessment.mean_prediction:.4g}, Brier score{of_what} "
         f"{assessment.brier_score:.4g}"
     )
     return [*parts, *(f"- {note}" for note in assessment.notes)]
-
-
-def _of_what(assessment: Assessment) -> str:
-    """Return what the Brier score is of, where it is not of all classes."""
-    problem = assessment.settings.problem
-    return "" if problem == "binary" else f" of the {problem}"
 
 
 def estimate_sheet(assessment: Assessment) -> Sheet:
@@ -261,7 +257,7 @@ def diagram(assessment: Assessment, *, plain: bool = False) -> Text:
     lines = [Text(f"{'':{margin}} observed", style=_DIAGONAL)]
     lines += [
         Text(f"{ticks.get(row, ''):>{margin}} {'|' if plain else '│'}") + body
-        for row, body in enumerate(_overlaid(_diagonal(), _line(view, window), plain=plain))
+        for row, body in enumerate(_overlaid(_line(view, window), plain=plain))
     ]
     corner, edge = ("+", "-") if plain else ("└", "─")
     lines.append(Text(f"{start:>{margin}} {corner}{edge * _WIDTH}"))
@@ -271,14 +267,6 @@ def diagram(assessment: Assessment, *, plain: bool = False) -> Text:
     lines.append(Text(f"{'':{margin}}  {ruler}"))
     lines.append(Text(f"{'':{margin}}  {'predicted (blocks: density)':>{_WIDTH}}", style=_DIAGONAL))
     return Text("\n").join(lines)
-
-
-def _diagonal() -> Dots:
-    dots = Dots(_WIDTH, _HEIGHT)
-    n = max(dots.size)
-    for i in range(0, n, _SPARSE):
-        dots.mark(i / (n - 1), i / (n - 1))
-    return dots
 
 
 def _line(view: ReliabilityView, window: Window) -> Dots:
@@ -295,18 +283,21 @@ def _line(view: ReliabilityView, window: Window) -> Dots:
     return dots
 
 
-def _overlaid(diagonal: Dots, curve: Dots, *, plain: bool) -> list[Text]:
-    """Return the rows of the diagonal with the curve on top."""
+def _overlaid(curve: Dots, *, plain: bool) -> list[Text]:
+    """Return the rows of the dotted diagonal with the curve on top."""
     from rich.text import Text
 
-    rows = []
+    diagonal, n = Dots(_WIDTH, _HEIGHT), max(curve.size)
+    for i in range(0, n, _SPARSE):
+        diagonal.mark(i / (n - 1), i / (n - 1))
     if plain:
         pairs = zip(diagonal.plain_rows("."), curve.plain_rows("*"), strict=True)
         blank = " "
     else:
         both = Dots(_WIDTH, _HEIGHT, diagonal.dots | curve.dots)
         pairs = zip(both.rows(), curve.rows(), strict=True)
-        blank = chr(0x2800)
+        blank = chr(_BLANK)
+    rows = []
     for below, above in pairs:
         row = Text()
         for under, over in zip(below, above, strict=True):
@@ -367,7 +358,8 @@ class Sheet:
         """Return the table, fitted to a width, and a line about the columns left out."""
         from rich.cells import cell_len
 
-        natural = max(cell_len(_BETWEEN.join(names)) for names in self._all_names())
+        all_names = [(self.name,), *(row.names for row in self.rows)]
+        natural = max(cell_len(_BETWEEN.join(names)) for names in all_names)
         shown, left_out, gap = list(self.headings), [], _WIDE_GAP
         space = width - self._taken(shown, gap)
         if space < natural:
@@ -382,9 +374,6 @@ class Sheet:
         table = self._table(shown, max(1, min(natural, space)), gap, "..." if plain else "\u2026")
         note = f"Too narrow here for {', '.join(left_out)}; --json has all."
         return [table, note] if left_out else [table]
-
-    def _all_names(self) -> list[tuple[str, ...]]:
-        return [(self.name,), *(row.names for row in self.rows)]
 
     def _column(self, heading: str) -> list[str]:
         place = self.headings.index(heading)

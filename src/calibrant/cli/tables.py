@@ -179,7 +179,12 @@ class Table:
         if len(paths) > 1:
             raise CalibrantError("--out takes one table at a time")
         with reader.errors_in(paths[0]):
-            whole = self._all_columns()
+            if FORMATS[format_of(paths[0])].startswith("JSON"):
+                raise CalibrantError("--out takes tables in CSV or Parquet")
+            file = reader.file(paths[0])
+            if file is None:
+                raise CalibrantError("it has no rows")
+            whole = file.rows  # columns of text files as text
             _, probs = expanded(given, whole.columns, each=True)
             columns = Columns(probs[0], probs)
             columns.check_known(dict.fromkeys(whole.columns))
@@ -199,15 +204,6 @@ class Table:
         empty = f", empty in {n_empty} of its rows" * bool(n_empty)
         names = ", ".join(map(repr, made))
         say(f"wrote {out}, with the column{'s' * (len(made) > 1)} {names}{empty}")
-
-    def _all_columns(self) -> DuckDBPyRelation:
-        """Return all columns of the file, those of text files as text."""
-        if FORMATS[format_of(self.paths[0])].startswith("JSON"):
-            raise CalibrantError("--out takes tables in CSV or Parquet")
-        file = self.reader.file(self.paths[0])
-        if file is None:
-            raise CalibrantError("it has no rows")
-        return file.rows
 
     def _rows(self) -> Rows | None:
         """Return the rows, unless there are very many and a sketch is enough."""

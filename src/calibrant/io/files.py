@@ -25,7 +25,15 @@ from calibrant._base import AnyArray
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import Cells
 from calibrant.errors import CalibrantError, MissingDependencyError
-from calibrant.io.columns import Columns, in_words, quoted
+from calibrant.io.columns import (
+    Columns,
+    InvalidRows,
+    Mask,
+    OnInvalid,
+    in_words,
+    quoted,
+    rules_of,
+)
 from calibrant.io.formats import (
     FORMATS,
     GroupForm,
@@ -33,6 +41,7 @@ from calibrant.io.formats import (
     OpenFile,
     check_unique,
     format_of,
+    is_integer,
     kind_of,
     opened,
 )
@@ -45,7 +54,6 @@ from calibrant.io.frames import (
     renamed,
     sketch_in_engine,
 )
-from calibrant.io.invalid_rows import InvalidRows, Mask, OnInvalid, rules_of
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -57,6 +65,8 @@ _CHUNK_VALUES = 1 << 24
 _BATCH_ROWS = 1 << 20
 # The column of groups as they are written, beside the one of their values.
 _GROUP = "calibrant: group"
+# How lines of advice in the messages of DuckDB begin.
+_ADVICE = ("Possible", "* ", "LINE ", "Column ", "The search space")
 
 
 class Opened(NamedTuple):
@@ -91,12 +101,23 @@ class Reader:
             return None
         check_unique(file, columns)
         columns.check_known(file.all_types)
-        self._check_origin(file, columns)
+        for name in columns.names:
+            is_from_folder = name in file.folders
+            if self._is_from_folder.setdefault(name, is_from_folder) != is_from_folder:
+                raise CalibrantError(
+                    f"column {name!r} must be in all files or in the names of all folders; here it "
+                    f"is in the name of {'a folder' if is_from_folder else 'none'}"
+                )
         self._asked[path] = columns, label
         rows, asked = file.asked(columns, label)
         group = None if columns.groups in file.folders else columns.groups
         if where is not None:
-            rows = _filtered(file, rows, asked, group, where)
+            # It sees all columns as values; groups are kept as written beside.
+            seen = {name: file.sql(name) for name in file.all_types}
+            seen |= {name: sql for name, sql in asked.items() if name != group}
+            if group is not None:
+                seen[_GROUP] = asked[group]
+            rows = nw.from_native(_selected(rows, seen)).filter(where).to_native()
             asked = {name: quoted(_GROUP if name == group else name) for name in asked}
         return Opened(_selected(rows, asked), "values" if group is None else file.form)
 
@@ -127,18 +148,16 @@ class Reader:
             explained = file.explained(*self._asked[path])
             if explained is not None:
                 return explained
-        reason = _reason(problem).replace(str(path), path.name)
+        # The message of DuckDB, without its category and advice, on one line.
+        kept = []
+        for line in map(str.strip, str(problem).splitlines()):
+            if not line or line.startswith(_ADVICE):
+                break
+            kept.append(line)
+        category, colon, rest = " ".join(kept).partition(": ")
+        message = rest if colon and category.endswith("Error") else " ".join(kept)
+        reason = message[:240].rstrip(". ").replace(str(path), path.name)
         return CalibrantError(f"cannot be read as {FORMATS[format_of(path)]}: {reason}")
-
-    def _check_origin(self, file: OpenFile, columns: Columns) -> None:
-        """Refuse a column that is in some files and in the names of the folders of others."""
-        for name in columns.names:
-            is_from_folder = name in file.folders
-            if self._is_from_folder.setdefault(name, is_from_folder) != is_from_folder:
-                raise CalibrantError(
-                    f"column {name!r} must be in all files or in the names of all folders; here it "
-                    f"is in the name of {'a folder' if is_from_folder else 'none'}"
-                )
 
 
 @contextmanager
@@ -184,38 +203,8 @@ def paths_of(source: str | os.PathLike[str]) -> list[Path]:
     return paths
 
 
-def _filtered(
-    file: OpenFile,
-    rows: DuckDBPyRelation,
-    asked: Mapping[str, str],
-    group: str | None,
-    where: Expr,
-) -> DuckDBPyRelation:
-    """Return the rows that satisfy `where`: all columns as values, and groups as written."""
-    seen = {
-        name: asked[name] if name in asked and name != group else file.sql(name)
-        for name in file.all_types
-    }
-    if group is not None:
-        seen[_GROUP] = asked[group]
-    relation: DuckDBPyRelation = nw.from_native(_selected(rows, seen)).filter(where).to_native()
-    return relation
-
-
 def _selected(rows: DuckDBPyRelation, columns: Mapping[str, str]) -> DuckDBPyRelation:
     return rows.project(", ".join(f"{sql} AS {quoted(name)}" for name, sql in columns.items()))
-
-
-def _reason(problem: BaseException) -> str:
-    """Return the message of DuckDB, without its category and advice, on one line."""
-    kept = []
-    for line in map(str.strip, str(problem).splitlines()):
-        if line.startswith(("Possible", "* ", "LINE ", "Column ", "The search space")) or not line:
-            break
-        kept.append(line)
-    category, colon, rest = " ".join(kept).partition(": ")
-    message = rest if colon and category.endswith("Error") else " ".join(kept)
-    return message[:240].rstrip(". ")
 
 
 def _other_type(role: str, name: str) -> CalibrantError:
@@ -266,7 +255,9 @@ def read_rows(
             found = reader.open(path, columns, "word" if any_label else "either")
             if found is None:
                 continue
-            _check_types(found.relation, columns)
+            schema = nw.from_native(found.relation).collect_schema()
+            holds_text = schema.get(columns.label) in (nw.String, nw.Enum)
+            replace(columns, is_multiclass=holds_text).bound(schema)
             relation = found.relation if limit is None else found.relation.limit(limit + 1 - n_rows)
             part = _fetched(relation, columns)
             valid = _valid(part, invalid, path.name)
@@ -285,15 +276,13 @@ def read_rows(
     return Rows(_concatenated(parts, columns), np.concatenate(masks), invalid, groups)
 
 
-def _check_types(relation: DuckDBPyRelation, columns: Columns) -> None:
-    schema = nw.from_native(relation).collect_schema()
-    holds_text = schema.get(columns.label) in (nw.String, nw.Enum)
-    replace(columns, is_multiclass=holds_text).bound(schema)
-
-
 def _valid(part: dict[str, AnyArray], invalid: InvalidRows, within: str) -> Mask:
     """Return which rows of a file are valid, and record the others."""
-    numbers = {rule.column: _as_numbers(part[rule.column]) for rule in invalid.rules}
+    # Of text, rules check only whether it is missing.
+    numbers = {
+        name: np.where(column == None, np.nan, 0.0) if column.dtype.kind == "O" else column  # noqa: E711  # element by element
+        for name, column in part.items()
+    }
     valid = invalid.check(
         [numbers[rule.column] for rule in invalid.rules],
         lambda name, row: part[name][row : row + 1].tolist()[0],
@@ -314,9 +303,10 @@ def _fetched(relation: DuckDBPyRelation, columns: Columns) -> dict[str, AnyArray
     if columns.along is not None and kinds[columns.along] in ("date", "boolean"):
         targets[columns.along] = "TIMESTAMP" if kinds[columns.along] == "date" else "VARCHAR"
     # Groups that are integers or truth values stay exact, written as in JSON.
-    groups = (columns.groups,)
-    exact = [name for name in groups if name is not None and _is_exact(types[name])]
-    targets |= dict.fromkeys(exact, "VARCHAR")
+    group = columns.groups
+    is_exact = group is not None and (types[group] == "BOOLEAN" or is_integer(types[group]))
+    if group is not None and is_exact:
+        targets[group] = "VARCHAR"
     asked = []
     for i, name in enumerate(columns.names):
         # Files do not keep the zone of times: all are in UTC.
@@ -324,15 +314,11 @@ def _fetched(relation: DuckDBPyRelation, columns: Columns) -> dict[str, AnyArray
         asked.append(f"CAST({quoted(name)}{zone} AS {targets[name]}) AS c{i}")
     found = relation.project(", ".join(asked)).fetchnumpy()
     part = {name: _filled(found[f"c{i}"]) for i, name in enumerate(columns.names)}
-    for name in exact:
-        written = part[name].tolist()
+    if group is not None and is_exact:
+        written = part[group].tolist()
         keys = keys_of(set(written), "json")
-        part[name] = np.array([keys[value] for value in written], dtype=object)
+        part[group] = np.array([keys[value] for value in written], dtype=object)
     return part
-
-
-def _is_exact(sql_type: str) -> bool:
-    return sql_type == "BOOLEAN" or (kind_of(sql_type) == "number" and "INT" in sql_type)
 
 
 def _filled(values: Any) -> AnyArray:
@@ -344,13 +330,6 @@ def _filled(values: Any) -> AnyArray:
     filled: AnyArray = np.array(values.data, dtype=dtype)
     filled[np.ma.getmaskarray(values)] = missing
     return filled
-
-
-def _as_numbers(values: AnyArray) -> AnyArray:
-    """Return what rules can check: text is 0, and nan where it is missing."""
-    if values.dtype.kind != "O":
-        return values
-    return np.where(values == None, np.nan, 0.0)  # noqa: E711  # element by element
 
 
 def _concatenated(parts: Sequence[dict[str, AnyArray]], columns: Columns) -> dict[str, AnyArray]:
@@ -366,22 +345,19 @@ def _concatenated(parts: Sequence[dict[str, AnyArray]], columns: Columns) -> dic
 def _groups(parts: Sequence[AnyArray], forms: Sequence[GroupForm]) -> list[Any]:
     """Return the group of each row, None where it has none."""
     written: dict[GroupForm, set[Any]] = {form: set() for form in forms}
-    values = [_group_values(part) for part in parts]
-    for some, form in zip(values, forms, strict=True):
-        written[form].update(some)
+    values: list[list[Any]] = []
+    for part, form in zip(parts, forms, strict=True):
+        some = part
+        if part.dtype.kind != "O":
+            # Integers for whole numbers, None for nan.
+            present, inverse = np.unique(part, return_inverse=True)
+            some = np.array([*map(key_of, present)], dtype=object)[inverse.reshape(len(part))]
+        values.append(list(some))
+        written[form].update(values[-1])
     keys = {form: keys_of(some, form) for form, some in written.items()}
     found = [keys[form][value] for some, form in zip(values, forms, strict=True) for value in some]
     same = comparable({key: key for key in set(found)})
     return [same[key] for key in found]
-
-
-def _group_values(values: AnyArray) -> list[Any]:
-    """Return the values of a column of groups: integers for whole numbers, None for nan."""
-    if values.dtype.kind == "O":
-        return list(values)
-    present, inverse = np.unique(values, return_inverse=True)
-    keys = np.array([key_of(value) for value in present], dtype=object)
-    return list(keys[inverse.reshape(len(values))])
 
 
 # Sketches.
@@ -419,6 +395,8 @@ def _tables(
     reader: Reader, paths: Sequence[Path], columns: Columns, where: Expr | None, positive: Any
 ) -> Iterator[_Table]:
     """Open the files that have rows, one after the other."""
+    import duckdb
+
     is_word = columns.is_multiclass or positive is not None
     classes: tuple[Any, ...] | None = None
     for path in paths:
@@ -428,22 +406,16 @@ def _tables(
                 continue
             relation = found.relation
             if positive is not None:
-                relation = _compared(relation, columns.label, positive)
+                label = columns.label
+                is_positive = duckdb.ColumnExpression(label) == duckdb.ConstantExpression(positive)
+                others = duckdb.StarExpression(exclude=[label])
+                relation = relation.select(others, is_positive.alias(label))
             frame = nw.from_native(relation)
             bound = columns.bound(frame.collect_schema())
             if classes not in (None, bound.classes):
                 raise _other_type("label", columns.label)
             classes = bound.classes
         yield _Table(path, frame, bound, found.groups)
-
-
-def _compared(relation: DuckDBPyRelation, label: str, positive: Any) -> DuckDBPyRelation:
-    """Return rows whose outcomes are whether the label is the positive one."""
-    from duckdb import ColumnExpression, ConstantExpression, StarExpression
-
-    is_positive = ColumnExpression(label) == ConstantExpression(positive)
-    others = StarExpression(exclude=[label])
-    return relation.select(others, is_positive.alias(label))
 
 
 def _streamed(

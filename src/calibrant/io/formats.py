@@ -75,6 +75,11 @@ def kind_of(sql_type: str) -> str:
     )
 
 
+def is_integer(sql_type: str) -> bool:
+    """Tell whether a column of an SQL type holds integers."""
+    return _INTEGER.fullmatch(sql_type) is not None
+
+
 def format_of(path: Path) -> str:
     """Return the ending of a file's name that gives its format."""
     endings = [ending.lower() for ending in path.suffixes]
@@ -179,7 +184,7 @@ class JsonFile(OpenFile):
             if values:
                 raise _no_number(name, columns, values)
             return "DOUBLE"
-        return "DOUBLE" if _INTEGER.fullmatch(kind) else kind
+        return "DOUBLE" if is_integer(kind) else kind
 
 
 @dataclass(frozen=True)
@@ -239,7 +244,7 @@ class TextFile(OpenFile):
     def _kind(self, name: str, columns: Columns, label: LabelKind) -> str:
         """Return the type to which a column is cast."""
         kind = self.types[name]
-        if name in (*columns.probs, columns.weight) or _INTEGER.fullmatch(kind):
+        if name in (*columns.probs, columns.weight) or is_integer(kind):
             return "DOUBLE"
         if name == columns.label and label == "word" and kind == "BOOLEAN":
             return "VARCHAR"
@@ -312,7 +317,11 @@ def check_unique(file: OpenFile, columns: Columns) -> None:
 
 def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFile:
     """Open a text file; its dialect is detected once, which is slow where columns are many."""
-    given = {"skip": str(_n_blank(connection, path)), "comment": "''"}
+    # With a delimiter that does not occur every line is one value: blank ones are skipped.
+    plain = "delim='\x01\x02\x03\x04', quote='', escape='', header=false, skip=0, comment=''"
+    lines = _csv(connection, path, ["line"], plain).limit(_MOST_LINES).fetchall()
+    is_blank = [line is None or not line.strip() for (line,) in lines]
+    given = {"skip": str(0 if all(is_blank) else is_blank.index(False)), "comment": "''"}
     given |= {"delim": "'\t'"} if form == "TSV" else {}
     found = connection.sql(
         "SELECT Delimiter, Quote, Escape, Columns, DateFormat, TimestampFormat "
@@ -335,15 +344,6 @@ def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFil
         {kind: written for kind, written in times.items() if written},
         options,
     )
-
-
-def _n_blank(connection: DuckDBPyConnection, path: Path) -> int:
-    """Return the number of blank lines at the start of a text file."""
-    # With a delimiter that does not occur every line is one value.
-    options = "delim='\x01\x02\x03\x04', quote='', escape='', header=false, skip=0, comment=''"
-    lines = _csv(connection, path, ["line"], options).limit(_MOST_LINES).fetchall()
-    is_blank = [line is None or not line.strip() for (line,) in lines]
-    return 0 if all(is_blank) else is_blank.index(False)
 
 
 def _csv(

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from decimal import Decimal
 from typing import Any
 
@@ -22,13 +22,11 @@ import numpy as np
 
 from calibrant._base import AnyArray
 from calibrant.data import validation
-from calibrant.data.problem import Index
 from calibrant.data.sketch import Sketch
-from calibrant.data.sketch_cells import ABOVE, BELOW, LOGIT_REACH, Cells, CellTable, Offsets
+from calibrant.data.sketch_cells import ABOVE, BELOW, LOGIT_REACH, Cells, CellTable
 from calibrant.errors import MissingDependencyError
-from calibrant.io.columns import Columns, quoted
+from calibrant.io.columns import Columns, Example, InvalidRows, quoted, rules_of
 from calibrant.io.formats import MISSING, GroupForm
-from calibrant.io.invalid_rows import Example, InvalidRows, rules_of
 
 Frame = nw.DataFrame[Any]
 Lazy = nw.LazyFrame[Any]
@@ -61,22 +59,28 @@ def key_of(value: Any) -> Any:
 def keys_of(written: Iterable[Any], form: GroupForm) -> dict[Any, Any]:
     """Return the keys of groups by what files write."""
     found = [value for value in written if value is not None]
-    if form == "text":
-        keys = _keys_of_text(found)
-    elif form == "json":
-        # Python takes true for 1: where both occur they are text.
-        keys = comparable({text: _key_of_json(text) for text in found})
-    else:
+    if form == "values":
         keys = {value: key_of(value) for value in found}
+    elif form == "json":
+        values = {text: key_of(json.loads(text)) for text in found}
+        # Python takes true for 1: where both occur they are text.
+        keys = comparable(
+            {text: text if isinstance(key, list | dict) else key for text, key in values.items()}
+        )
+    else:
+        # Numbers where all texts are numbers or words such as NA, for no group; else text.
+        numbers = {text: _number(text) for text in found if _NUMBER.fullmatch(text)}
+        is_text = not numbers or not numbers.keys() | set(MISSING) >= set(found)
+        keys = {text: text if is_text else numbers.get(text) for text in found}
     return {**keys, None: None}
 
 
 def comparable(keys: Mapping[Any, Any]) -> dict[Any, Any]:
     """Return keys that can be compared: all are text where they are of several types."""
-    is_mixed = len({_kind_of(key) for key in keys.values() if key is not None}) > 1
-    return {
-        written: str(key) if is_mixed and key is not None else key for written, key in keys.items()
-    }
+    kinds = {type(key) for key in keys.values() if key is not None}
+    if len(kinds) < 2 or kinds == {int, float}:
+        return dict(keys)
+    return {written: None if key is None else str(key) for written, key in keys.items()}
 
 
 def renamed(sketches: Mapping[Any, Sketch], keys: Mapping[Any, Any]) -> dict[Any, Sketch]:
@@ -100,25 +104,8 @@ def merged(parts: Iterable[Mapping[Any, Sketch]]) -> dict[Any, Sketch]:
     return total
 
 
-def _keys_of_text(texts: list[str]) -> dict[str, Any]:
-    """Return numbers where all texts are numbers or words such as NA, for no group; else text."""
-    numbers = {text: _number(text) for text in texts if _NUMBER.fullmatch(text)}
-    if not numbers or any(text not in numbers and text not in MISSING for text in texts):
-        return {text: text for text in texts}
-    return {text: numbers.get(text) for text in texts}
-
-
 def _number(text: str) -> Any:
     return int(text) if _WHOLE.fullmatch(text) else key_of(float(text))
-
-
-def _key_of_json(text: str) -> Any:
-    value = key_of(json.loads(text))
-    return text if isinstance(value, list | dict) else value
-
-
-def _kind_of(key: Any) -> type:
-    return float if isinstance(key, int | float) and not isinstance(key, bool) else type(key)
 
 
 # Rows in memory.
@@ -161,10 +148,18 @@ class SketchBuilder:
         """Yield the rows of each group or class as columns: p, y and perhaps w."""
         columns = self.columns
         if columns.by is not None:
-            frame, starts, order, keys = _coded(frame, columns.by)
-            values = [column[order] for column in self._values(frame)]
-            for key, start, stop in zip(keys, starts[:-1], starts[1:], strict=True):
-                yield key, [column[start:stop] for column in values]
+            known = frame.select(columns.by).unique().drop_nulls().with_row_index(_CODE)
+            coded = frame.join(known, on=columns.by, how="left")  # perhaps in another order
+            # Null matches nothing in a join and gets the last code.
+            codes = np.asarray(coded[_CODE].fill_null(len(known)).to_numpy()).astype(np.intp)
+            order = np.argsort(codes, kind="stable")
+            values = [column[order] for column in self._values(coded)]
+            keys = [*map(key_of, known[columns.by].to_list()), None]
+            stop = 0
+            for key, count in zip(keys, np.bincount(codes, minlength=len(keys)), strict=True):
+                start, stop = stop, stop + int(count)
+                if count:
+                    yield key, [column[start:stop] for column in values]
         elif columns.is_multiclass:
             *probs, codes = values[: len(columns.probs) + 1]
             for code, (name, p) in enumerate(zip(columns.classes, probs, strict=True)):
@@ -202,20 +197,6 @@ def _codes(series: nw.Series[Any], classes: tuple[Any, ...]) -> AnyArray:
     return codes
 
 
-def _coded(frame: Frame, by: str) -> tuple[Frame, list[int], Index, list[Any]]:
-    """Return the frame, perhaps reordered; where groups start in an order of its rows; keys."""
-    known = frame.select(by).unique().drop_nulls().with_row_index(_CODE)
-    coded = frame.join(known, on=by, how="left")
-    # Null matches nothing in a join and gets the last code.
-    codes = np.asarray(coded[_CODE].fill_null(len(known)).to_numpy()).astype(np.intp)
-    order = np.argsort(codes, kind="stable")
-    starts = [0, *np.cumsum(np.bincount(codes, minlength=len(known) + 1)).tolist()]
-    keys = [key_of(value) for value in known[by].to_list()] + [None]
-    if starts[-2] == starts[-1]:
-        starts, keys = starts[:-1], keys[:-1]
-    return coded, starts, order, keys
-
-
 # Lazy tables, inside their engine.
 
 
@@ -224,7 +205,15 @@ def sketch_in_engine(
 ) -> tuple[dict[Any, Sketch], InvalidRows]:
     """Return sketches by group or class, and the invalid rows left out."""
     invalid = InvalidRows(rules_of(columns))
-    rows = _with_rules(_renamed(frame, columns), columns, invalid)
+    names, n_rules = _short_names(columns), len(invalid.rules)
+    broken = [
+        nw.when(rule.broken_in_engine(names[code // 2]))
+        .then(nw.lit(code))
+        .otherwise(nw.lit(n_rules))
+        for code, rule in enumerate(invalid.rules)
+    ]
+    # The first rule that a row breaks, or the number of rules.
+    rows = _renamed(frame, columns).with_columns(nw.min_horizontal(*broken).alias(_RULE))
     if columns.is_multiclass:
         counts = _collected(rows.group_by(_RULE).agg(nw.len().alias("rows")))
         _count_invalid(counts[_RULE], counts["rows"], invalid)
@@ -239,43 +228,23 @@ def sketch_in_engine(
 
 def _renamed(frame: Lazy, columns: Columns) -> Lazy:
     """Return the columns under short names, numbers as doubles."""
-    frame, column = _addressable(frame)
-    parts = [
-        column(name) if role == "label" and columns.is_multiclass else column(name).cast(nw.Float64)
-        for role, name in columns.named()
-    ]
-    named = [part.alias(name) for part, name in zip(parts, _short_names(columns), strict=True)]
-    return frame.select(*named, *([] if columns.by is None else [column(columns.by).alias(_BY)]))
-
-
-def _addressable(frame: Lazy) -> tuple[Lazy, Callable[[str], nw.Expr]]:
-    """Return the frame and how its columns are addressed.
-
-    Spark, and DuckDB before 2.0, read dots and quotes in a name: their columns are numbered first.
-    """
-    names = frame.collect_schema().names()
-    numbers = [f"c{i}" for i in range(len(names))]
+    # Spark, and DuckDB before 2.0, read dots and quotes in a name: columns are numbered first.
+    known = {name: name for name in frame.collect_schema().names()}
+    numbered = {name: f"c{i}" for i, name in enumerate(known)}
     native = frame.to_native()
     if frame.implementation.is_pyspark():
-        native = native.toDF(*numbers)
+        frame, known = nw.from_native(native.toDF(*numbered.values())), numbered
     elif frame.implementation.is_duckdb():
-        pairs = zip(names, numbers, strict=True)
-        native = native.project(", ".join(f"{quoted(name)} AS {number}" for name, number in pairs))
-    else:
-        return frame, nw.col
-    return nw.from_native(native), lambda name: nw.col(f"c{names.index(name)}")
-
-
-def _with_rules(rows: Lazy, columns: Columns, invalid: InvalidRows) -> Lazy:
-    """Add the number of the first rule that each row breaks, or the number of rules."""
-    n_rules = len(invalid.rules)
-    codes = [
-        nw.when(rule.broken_in_engine(_short_names(columns)[code // 2]))
-        .then(nw.lit(code))
-        .otherwise(nw.lit(n_rules))
-        for code, rule in enumerate(invalid.rules)
-    ]
-    return rows.with_columns(nw.min_horizontal(*codes).alias(_RULE))
+        asked = ", ".join(f"{quoted(name)} AS {number}" for name, number in numbered.items())
+        frame, known = nw.from_native(native.project(asked)), numbered
+    found = []
+    for (role, name), short in zip(columns.named(), _short_names(columns), strict=True):
+        column = nw.col(known[name])
+        is_class = role == "label" and columns.is_multiclass
+        found.append((column if is_class else column.cast(nw.Float64)).alias(short))
+    if columns.by is not None:
+        found.append(nw.col(known[columns.by]).alias(_BY))
+    return frame.select(*found)
 
 
 def _short_names(columns: Columns) -> list[str]:
@@ -310,9 +279,14 @@ def _with_keys(rows: Lazy, cells: Cells) -> Lazy:
     rows = rows.with_columns(inside=nw.col("valid") & (p >= low) & (p < high))
     # Engines refuse the logarithm of 0, even in rows that do not use it.
     rows = rows.with_columns(q=nw.when(nw.col("inside")).then(p).otherwise(nw.lit(0.5)))
-    place_of_q, doubt = _guess(q, cells)
+    # The place in cells from the first edge, and a bound of its error.
+    if cells.scale == "probability":
+        rows, doubt = rows.with_columns(place=q * cells.n_cells), nw.lit(_DOUBT)
+    else:
+        # Near p = 1 doubles, and so the edges, are far apart on the logit scale.
+        rows = rows.with_columns(place=((q / (1 - q)).log() + LOGIT_REACH) / cells.width)
+        doubt = _DOUBT + 2.0**-52 / cells.width / (1 - q)
     # Some engines round to integers, some truncate.
-    rows = rows.with_columns(place=place_of_q)
     rows = rows.with_columns(k=place.cast(nw.Int64).cast(nw.Float64))
     rows = rows.with_columns(k=nw.when(place < k).then(k - 1).otherwise(k))
     rows = rows.with_columns(d=place - k - 0.5)
@@ -325,15 +299,6 @@ def _with_keys(rows: Lazy, cells: Cells) -> Lazy:
         key=nw.when(nw.col("valid")).then(key).otherwise(-1.0 - nw.col(_RULE)),
         d=nw.when(clear).then(d).otherwise(nw.lit(0.0)),
     )
-
-
-def _guess(q: nw.Expr, cells: Cells) -> tuple[nw.Expr, nw.Expr]:
-    """Return the places of scores, in cells from the first edge, and a bound of their errors."""
-    if cells.scale == "probability":
-        return q * cells.n_cells, nw.lit(_DOUBT)
-    # Near p = 1 doubles, and so the edges, are far apart on the logit scale.
-    place = ((q / (1 - q)).log() + LOGIT_REACH) / cells.width
-    return place, _DOUBT + 2.0**-52 / cells.width / (1 - q)
 
 
 def _collected(frame: Lazy) -> Sums:
@@ -389,23 +354,30 @@ def _by_class(
 
 def _by_group(found: Sums, columns: Columns, cells: Cells) -> dict[Any, Sketch]:
     """Return one sketch for each group, the group of everything being None."""
-    counted = np.flatnonzero(found[_KEY] >= 0).tolist()
-    groups: dict[Any, list[int]] = {} if columns.by else {None: counted}
-    if columns.by is not None:
-        for i in counted:
-            groups.setdefault(key_of(found[_BY][i]), []).append(i)
+    groups: dict[Any, list[int]] = {} if columns.by else {None: []}
+    for i in np.flatnonzero(found[_KEY] >= 0).tolist():
+        groups.setdefault(key_of(found[_BY][i]) if columns.by else None, []).append(i)
+    is_weighted = columns.weight is not None
     return {
-        group: _sketch(
-            {name: found[name][at] for name in (_KEY, *_SUMS)}, bool(columns.weight), cells
-        )
+        group: _sketch({name: found[name][at] for name in (_KEY, *_SUMS)}, is_weighted, cells)
         for group, at in groups.items()
     }
 
 
 def _sketch(found: Sums, is_weighted: bool, cells: Cells) -> Sketch:
     """Return the sketch made of sums over keys."""
-    table = CellTable.empty(cells.size)
-    at, offsets = _placed(found, cells)
+    place = found[_KEY].astype(np.float64) - 2
+    # The sums of the offsets of rows from the centres of their cells, by outcome.
+    offsets = np.stack([found[f"d{y}"] + 1j * found[f"e{y}"] for y in (0, 1)])
+    (single,) = np.nonzero(place < 0)
+    if len(single):
+        p = np.asarray(found[_KEY][single], dtype=np.float64)
+        here, d = np.empty((2, len(p)))
+        cells.locate(p, here, d)
+        place[single] = here
+        for outcome in (0, 1):
+            offsets[outcome, single] = found[f"w{outcome}"][single] * (d + 1j * d * d)
+    table, at = CellTable.empty(cells.size), place.astype(np.intp)
     np.add.at(table.offsets.T, at, offsets.T)
     table.is_weighted = is_weighted
     table.is_soft = bool(found["soft"].any())
@@ -419,21 +391,6 @@ def _sketch(found: Sums, is_weighted: bool, cells: Cells) -> Sketch:
     np.add.at(weighed.squares, at, found["w2"])
     weighed.true_squared = float(found["yy"].sum())
     return Sketch.of_table(cells, table)
-
-
-def _placed(found: Sums, cells: Cells) -> tuple[Index, Offsets]:
-    """Return the cell of each key, and the sums of the offsets of its rows by outcome."""
-    cell = found[_KEY].astype(np.float64) - 2
-    offsets = np.stack([found[f"d{y}"] + 1j * found[f"e{y}"] for y in (0, 1)])
-    (single,) = np.nonzero(cell < 0)
-    if len(single):
-        p = np.asarray(found[_KEY][single], dtype=np.float64)
-        here, d = np.empty((2, len(p)))
-        cells.locate(p, here, d)
-        cell[single] = here
-        for outcome in (0, 1):
-            offsets[outcome, single] = found[f"w{outcome}"][single] * (d + 1j * d * d)
-    return cell.astype(np.intp), offsets
 
 
 def _add_examples(rows: Lazy, columns: Columns, invalid: InvalidRows) -> None:

@@ -15,9 +15,8 @@ from calibrant.data import validation
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import DEFAULT_CELLS, Cells, Scale
 from calibrant.errors import CalibrantError
-from calibrant.io.columns import Columns
+from calibrant.io.columns import Columns, InvalidRows, OnInvalid
 from calibrant.io.frames import SketchBuilder, in_order, sketch_in_engine
-from calibrant.io.invalid_rows import InvalidRows, OnInvalid
 
 __all__ = ["sketch"]
 
@@ -125,7 +124,12 @@ def sketch(
     """
     validation.check_choice(on_invalid, "on_invalid", ("raise", "drop"))
     columns = Columns.read(label, prob, weight, by)
-    _check_where(where)
+    if where is not None and not isinstance(where, Expr):
+        raise CalibrantError(
+            "must be a narwhals expression such as narwhals.col('country') == 'FR'",
+            argument="where",
+            value=where,
+        )
     read = partial(_read, source, columns, where)
     left = " left by where" * (where is not None)
     return sketched(read, columns, n_cells, scale, on_invalid, left=left, stacklevel=2)
@@ -164,9 +168,9 @@ def sketched(
             valid="valid " * bool(invalid.total),
             left=left,
         )
-    if columns.by is None and not columns.is_multiclass:
-        return sketches[None]
-    return sketches if columns.is_multiclass else in_order(sketches)
+    if columns.is_multiclass:
+        return sketches
+    return sketches[None] if columns.by is None else in_order(sketches)
 
 
 def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Found:
@@ -192,12 +196,3 @@ def _read(source: Any, columns: Columns, where: Expr | None, cells: Cells) -> Fo
     builder.begin(None if where is None else "the rows kept by where")
     builder.update(frame)
     return builder.sketches, builder.invalid
-
-
-def _check_where(where: object) -> None:
-    if where is not None and not isinstance(where, Expr):
-        raise CalibrantError(
-            "must be a narwhals expression such as narwhals.col('country') == 'FR'",
-            argument="where",
-            value=where,
-        )
