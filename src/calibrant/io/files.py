@@ -278,11 +278,10 @@ def read_rows(
 
 def _valid(part: dict[str, AnyArray], invalid: InvalidRows, within: str) -> Mask:
     """Return which rows of a file are valid, and record the others."""
-    # Of text, rules check only whether it is missing.
-    numbers = {
-        name: np.where(column == None, np.nan, 0.0) if column.dtype.kind == "O" else column  # noqa: E711  # element by element
-        for name, column in part.items()
-    }
+    numbers = {name: part[name] for name in {rule.column for rule in invalid.rules}}
+    for name, column in numbers.items():
+        if column.dtype.kind == "O":  # of text, rules check only whether it is missing
+            numbers[name] = np.where(column == None, np.nan, 0.0)  # noqa: E711  # element by element
     valid = invalid.check(
         [numbers[rule.column] for rule in invalid.rules],
         lambda name, row: part[name][row : row + 1].tolist()[0],
