@@ -68,7 +68,7 @@ class Page(str):
 
 
 class PageOptions(TypedDict, total=False):
-    """Options of :func:`page`."""
+    """Options of :func:`calibrant.reporting.page`."""
 
     title: str
     source: Mapping[str, str] | str
@@ -167,7 +167,8 @@ def write_page(
     assessments : Assessment or mapping of them
         A result of :func:`calibrant.assess`, or several by name.
     **options
-        Explained in :func:`page`: `title`, `source`, `groups`, `comparison` and `recalibration`.
+        Explained in :func:`calibrant.reporting.page`: `title`, `source`, `groups`, `comparison`
+        and `recalibration`.
 
     See Also
     --------
