@@ -168,7 +168,7 @@ def test_a_report_of_several_models(run, forecasts, tmp_path):
 
 def test_resamples_of_a_report_are_those_of_its_comparison(run, forecasts, monkeypatch):
     written = {}
-    page = importlib.import_module("calibrant.reporting.page")
+    page = importlib.import_module("calibrant.reporting.html_page")
     monkeypatch.setattr(page, "write_page", lambda *_, **parts: written.update(parts))
     models = ("--prob", "p", "--prob", "q", *QUICK)
     assert run("report", forecasts, "--label", "y", *models, "--out", "f.html").code == 0

@@ -258,7 +258,7 @@ class Assessment(TabularResult):
             The page: verdict, interactive diagrams, tables, and the numbers to download; about
             2 MB, and no network is needed. For several models see ``calibrant.reporting``.
         """
-        from calibrant.reporting.page import page  # layers: a result may ask to be shown
+        from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
         text = page(self, title=title, source=source)
         if path is not None:
@@ -266,7 +266,7 @@ class Assessment(TabularResult):
         return text
 
     def _repr_html_(self) -> str:
-        from calibrant.reporting.page import fragment  # layers: a result may ask to be shown
+        from calibrant.reporting.html_page import fragment  # layers: a result may ask to be shown
 
         return fragment(self)
 

@@ -214,7 +214,7 @@ def report(
     from calibrant.cli.screen import waiting
     from calibrant.cli.tables import read_each
     from calibrant.inference.compare import compare
-    from calibrant.reporting.page import write_page
+    from calibrant.reporting.html_page import write_page
 
     path = check_out(out, (".html", ".htm"), files)
     request = Request(

@@ -368,7 +368,7 @@ class Recalibration(TabularResult):
         --------
         calibrant.Assessment.to_html : The page of one assessment.
         """
-        from calibrant.reporting.page import page  # layers: a result may ask to be shown
+        from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
         both = {"as given": self.before, f"{self.method}, held out": self.after}
         shown = both if self.helps else self.before

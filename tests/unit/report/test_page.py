@@ -15,7 +15,7 @@ from matplotlib.collections import LineCollection
 
 from calibrant import MissingDependencyError, assess, by_group, compare, plot
 from calibrant.datasets import load_rain
-from calibrant.reporting.page import embedded, packed_library
+from calibrant.reporting.html_page import embedded, packed_library
 
 pytest.importorskip("jinja2")
 pytest.importorskip("plotly")
