@@ -102,7 +102,7 @@ def page(
     comparison : Comparison, optional
         A result of :func:`calibrant.compare` on the same models.
     recalibration : Recalibration, optional
-        A result of :func:`calibrant.recalibrate`, for a table of methods.
+        A result of :func:`calibrant.recalibration.recalibrate`, for a table of methods.
 
     Returns
     -------
