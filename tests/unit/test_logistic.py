@@ -62,3 +62,9 @@ def test_a_ridge_chooses_among_collinear_columns():
     # Standardised, both columns are the same and count the same.
     assert fit.slopes[0] == pytest.approx(3 * fit.slopes[1])
     assert expit(fit.intercept + x @ fit.slopes) == pytest.approx([0.25, 0.75], abs=1e-6)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_a_likelihood_that_is_not_finite_ends():
+    with pytest.raises(np.linalg.LinAlgError):
+        fit_logistic(X, WEIGHT * Y, WEIGHT, offset=np.where(np.arange(300) == 0, np.inf, 0.0))

@@ -139,6 +139,8 @@ class _Likelihood:
             lowest = reached - _ROUNDING * abs(reached)
             while not (reached := self.log(coefficients + step)) >= lowest:
                 step = step / 2
+                if not step.any():
+                    raise np.linalg.LinAlgError("the likelihood is not finite")
             coefficients = coefficients + step
         raise np.linalg.LinAlgError("the likelihood has no maximum within reach")
 
