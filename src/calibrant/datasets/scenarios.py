@@ -26,23 +26,6 @@ from calibrant.data.validation import as_bins, as_count, check_choice, read_gene
 from calibrant.datasets.bundled import Dataset
 from calibrant.errors import CalibrantError
 
-__all__ = [
-    "SCENARIOS",
-    "BetaScores",
-    "Calibration",
-    "Identity",
-    "LogitNormalScores",
-    "LogitScaling",
-    "RoundedScores",
-    "Scenario",
-    "Scores",
-    "Shift",
-    "Shrinkage",
-    "Simulation",
-    "Wave",
-    "simulate",
-]
-
 # Eight gigabytes of probabilities.
 _MAX_ROWS = 1_000_000_000
 _THOUSANDTHS = np.arange(1001) / 1000
@@ -61,11 +44,9 @@ class Scores(Protocol):
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw `n` predictions."""
-        ...
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """Return ascending points and their masses, with panels ending at `breaks`."""
-        ...
 
 
 @dataclass(frozen=True)
@@ -173,87 +154,51 @@ def _gauss_legendre(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (middle + half * nodes).ravel(), (half * weights).ravel()
 
 
-# Calibration functions: frozen values, called on an array of predictions; ``str`` is the formula.
-
-
-class Calibration(Protocol):
-    """A function p -> P(y = 1 | p) on [0, 1], applied element by element."""
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        ...
+# Calibration functions.
 
 
 @dataclass(frozen=True)
-class Identity:
-    """p itself: perfect calibration."""
+class Calibration:
+    """A function p -> P(y = 1 | p), applied element by element; ``str`` is its formula."""
+
+    formula: str
+    function: Callable[..., FloatArray]
+    parameters: tuple[float, ...] = ()
 
     def __str__(self) -> str:
-        return "p"
+        return self.formula.format(*self.parameters)
 
     def __call__(self, p: FloatArray, /) -> FloatArray:
         """Return P(y = 1 | p)."""
-        return p
+        return self.function(p, *self.parameters)
 
 
-@dataclass(frozen=True)
-class LogitScaling:
-    """sigmoid(slope * logit p): overconfident for slope < 1, underconfident for slope > 1."""
-
-    slope: float
-
-    def __str__(self) -> str:
-        return f"sigmoid({self.slope:g} logit p)"
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        # Without logarithms 0 and 1 are no special cases.
-        odds, against = p**self.slope, (1 - p) ** self.slope
-        return odds / (odds + against)
+def _scaled_logit(p: FloatArray, slope: float) -> FloatArray:
+    # Without logarithms 0 and 1 are no special cases.
+    odds, against = p**slope, (1 - p) ** slope
+    return odds / (odds + against)
 
 
-@dataclass(frozen=True)
-class Shift:
-    """p + by, kept within [0, 1]."""
-
-    by: float
-
-    def __str__(self) -> str:
-        return f"clip(p {'-' if self.by < 0 else '+'} {abs(self.by):g}, 0, 1)"
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        return np.clip(p + self.by, 0, 1)
+def _lowered(p: FloatArray, by: float) -> FloatArray:
+    return np.clip(p - by, 0, 1)
 
 
-@dataclass(frozen=True)
-class Shrinkage:
-    """(1 - weight) p + weight * centre: outcomes closer to `centre` than predicted."""
-
-    weight: float
-    centre: float
-
-    def __str__(self) -> str:
-        return f"{1 - self.weight:g} p + {self.weight * self.centre:g}"
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        return p + self.weight * (self.centre - p)
+def _line(p: FloatArray, slope: float, intercept: float) -> FloatArray:
+    return slope * p + intercept
 
 
-@dataclass(frozen=True)
-class Wave:
-    """p + height * sin(2 pi cycles p): errors of both signs that cancel in wide bins."""
+def _wave(p: FloatArray, height: float, halves: float) -> FloatArray:
+    return p + height * np.sin(halves * np.pi * p)
 
-    height: float
-    cycles: int
 
-    def __str__(self) -> str:
-        return f"p + {self.height:g} sin({2 * self.cycles} pi p)"
+def _logit_scaling(slope: float) -> Calibration:
+    """Return what is overconfident for slope < 1, underconfident for slope > 1."""
+    return Calibration("sigmoid({:g} logit p)", _scaled_logit, (slope,))
 
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        return p + self.height * np.sin(2 * np.pi * self.cycles * p)
+
+def _sinusoid(height: float, cycles: int) -> Calibration:
+    """Return errors of both signs that cancel in wide bins."""
+    return Calibration("p + {:g} sin({} pi p)", _wave, (height, 2 * cycles))
 
 
 # Scenarios.
@@ -283,7 +228,7 @@ class Scenario:
 
     name: str
     scores: Scores
-    calibration: Calibration
+    calibration: Callable[[FloatArray], FloatArray]
 
     @property
     def formula(self) -> str:
@@ -377,9 +322,7 @@ def _sign_changes(function: Callable[[FloatArray], FloatArray], grid: FloatArray
     clear = np.abs(values) > 1e-13 * np.abs(values).max()
     grid, values = grid[clear], values[clear]
     change = np.flatnonzero(np.sign(values[:-1]) != np.sign(values[1:]))
-    low: FloatArray = grid[change]
-    high: FloatArray = grid[change + 1]
-    sign = np.sign(values[change])
+    low, high, sign = grid[change], grid[change + 1], np.sign(values[change])
     # Fifty bisections of a bracket inside [0, 1] leave rounding errors.
     for _ in range(50):
         middle = (low + high) / 2
@@ -402,8 +345,7 @@ def _smoothed_l1(points: FloatArray, signed: FloatArray, scale: float) -> float:
     mean = float(signed.sum())
 
     def density(t: FloatArray) -> FloatArray:
-        series: FloatArray = np.cos(np.pi * np.outer(t, k)) @ damped
-        return mean + series
+        return np.asarray(mean + np.cos(np.pi * np.outer(t, k)) @ damped)
 
     # The smoothed density varies at the scale of the kernel: eight steps per scale are enough.
     grid = np.linspace(0, 1, math.ceil(8 / scale) + 1)
@@ -428,26 +370,22 @@ def _fixed_point(norm_at: Callable[[float], float], upper: float) -> float:
 
 
 _BELL = BetaScores(2, 2)
-_OVERCONFIDENT = LogitScaling(0.6)
+_OVERCONFIDENT = _logit_scaling(0.6)
 
-#: The named scenarios; see `simulate` for the table.
-SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
-    {
-        scenario.name: scenario
-        for scenario in (
-            Scenario("perfect", _BELL, Identity()),
-            Scenario("slightly_overconfident", _BELL, LogitScaling(0.9)),
-            Scenario("overconfident", _BELL, _OVERCONFIDENT),
-            Scenario("underconfident", _BELL, LogitScaling(1.5)),
-            Scenario("sinusoidal", _BELL, Wave(0.1, 2)),
-            Scenario("shifted", _BELL, Shift(-0.03)),
-            Scenario("tenths", RoundedScores(_BELL, 10), _OVERCONFIDENT),
-            Scenario("rare", BetaScores(1, 99), Shrinkage(0.5, 0.01)),
-            Scenario("softmax", LogitNormalScores(2, 2), _OVERCONFIDENT),
-            Scenario("skewed", BetaScores(1, 1), Wave(0.1, 4)),
-        )
-    }
+_ALL = (
+    Scenario("perfect", _BELL, Calibration("p", np.positive)),
+    Scenario("slightly_overconfident", _BELL, _logit_scaling(0.9)),
+    Scenario("overconfident", _BELL, _OVERCONFIDENT),
+    Scenario("underconfident", _BELL, _logit_scaling(1.5)),
+    Scenario("sinusoidal", _BELL, _sinusoid(0.1, 2)),
+    Scenario("shifted", _BELL, Calibration("clip(p - {:g}, 0, 1)", _lowered, (0.03,))),
+    Scenario("tenths", RoundedScores(_BELL, 10), _OVERCONFIDENT),
+    Scenario("rare", BetaScores(1, 99), Calibration("{:g} p + {:g}", _line, (0.5, 0.005))),
+    Scenario("softmax", LogitNormalScores(2, 2), _OVERCONFIDENT),
+    Scenario("skewed", BetaScores(1, 1), _sinusoid(0.1, 4)),
 )
+#: The named scenarios; see `simulate` for the table.
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType({one.name: one for one in _ALL})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

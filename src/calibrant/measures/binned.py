@@ -98,11 +98,8 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     count = _COUNT_RULES[n_bins] if isinstance(n_bins, str) else validation.as_bins(n_bins)
     if not isinstance(strategy, str):
         if isinstance(n_bins, str):
-            raise CalibrantError(
-                "is ignored where {strategy} is a sequence of edges",
-                argument="n_bins",
-                value=n_bins,
-            )
+            rule = "is ignored where {strategy} is a sequence of edges"
+            raise CalibrantError(rule, argument="n_bins", value=n_bins)
         return Fixed(_checked_edges(strategy), closed)
     validation.check_choice(strategy, "strategy", ("uniform", "quantile"))
     layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
@@ -110,7 +107,6 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
 
 
 def read_binned_error(
-    *,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
     assignment: Literal["hard", "convex"] = "hard",
@@ -130,13 +126,9 @@ def read_binned_error(
             argument="debias",
             value=(norm, weighting, assignment),
         )
-    return BinnedError(
-        binning=read_binning(n_bins, strategy, closed),
-        norm=Norm(norm),
-        convex=assignment == "convex",
-        by_width=weighting == "width",
-        debias=debias,
-    )
+    convex, by_width = assignment == "convex", weighting == "width"
+    bins = read_binning(n_bins, strategy, closed)
+    return BinnedError(bins, Norm(norm), convex, by_width, debias)
 
 
 @dataclass(frozen=True)
@@ -212,12 +204,8 @@ class BinnedError(Measure):
         """Take the expected effect of sampling noise out of each bin, then out of the sum."""
         if problem.is_weighted or problem.is_soft:
             what = "weighted rows" if problem.is_weighted else "soft labels"
-            raise CalibrantError(
-                "needs outcomes of 0 and 1 without weights",
-                argument="debias",
-                value=what,
-                found=what,
-            )
+            rule = "needs outcomes of 0 and 1 without weights"
+            raise CalibrantError(rule, argument="debias", value=what, found=what)
         totals = problem.totals(bins, "rows", "true", "residual")
         rows, true, residual = totals[:, totals[0] > 0]
         n_single = np.count_nonzero(rows == 1)
@@ -246,13 +234,6 @@ class BinCells:
 
     Within a bin only the variance p(1 - p) varies: slowly, and in narrow bins hardly at all. Very
     many bins therefore have one cell each, and only those that hold rows.
-
-    Attributes
-    ----------
-    cell_of
-        The cell of each score.
-    n_bins, per_bin
-        The number of bins, and of cells in each.
     """
 
     cell_of: CellOf
@@ -291,17 +272,13 @@ def _folded_normal_mean(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 def _checked_edges(strategy: Any) -> tuple[float, ...]:
     if strategy is None:
-        raise CalibrantError(
-            "must be 'uniform', 'quantile' or edges", argument="strategy", value=None
-        )
+        rule = "must be 'uniform', 'quantile' or edges"
+        raise CalibrantError(rule, argument="strategy", value=None)
     edges = validation.as_numbers(as_array(strategy, "strategy"), "strategy")
     rises = edges.ndim == 1 and len(edges) >= 2 and bool(np.all(np.diff(edges) > 0))
     if not (rises and edges[0] == 0 and edges[-1] == 1):
-        raise CalibrantError(
-            "must be 'uniform', 'quantile' or edges strictly increasing from 0 to 1",
-            argument="strategy",
-            value=edges.tolist(),
-        )
+        rule = "must be 'uniform', 'quantile' or edges strictly increasing from 0 to 1"
+        raise CalibrantError(rule, argument="strategy", value=edges.tolist())
     return tuple(edges.astype(np.float64).tolist())
 
 
@@ -392,15 +369,7 @@ def ece(
     >>> ece([1, 0], [0.95, 1.0], n_bins=10)
     0.475
     """
-    error = read_binned_error(
-        n_bins=n_bins,
-        strategy=strategy,
-        assignment=assignment,
-        norm=norm,
-        weighting=weighting,
-        closed=closed,
-        debias=debias,
-    )
+    error = read_binned_error(n_bins, strategy, assignment, norm, weighting, closed, debias)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error, error.norm)
 
@@ -476,9 +445,7 @@ def mce(
     >>> mce([0, 0, 1, 1], [0.125, 0.25, 0.75, 0.875], n_bins=2)
     0.1875
     """
-    error = read_binned_error(
-        norm="max", n_bins=n_bins, strategy=strategy, assignment=assignment, closed=closed
-    )
+    error = read_binned_error(n_bins, strategy, assignment, "max", closed=closed)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error, error.norm)
 
@@ -556,14 +523,7 @@ def ace(
     >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
     0.1875
     """
-    error = read_binned_error(
-        strategy="quantile",
-        n_bins=n_bins,
-        assignment=assignment,
-        norm=norm,
-        weighting=weighting,
-        debias=debias,
-    )
+    error = read_binned_error(n_bins, "quantile", assignment, norm, weighting, debias=debias)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     reduction = reduce_table(table, "classwise" if multiclass is None else multiclass, labels)
     return reduction.measure(error, error.norm)
@@ -653,14 +613,7 @@ def soft_label_ece(
     >>> soft_label_ece([0.25, 0.75], [0.5, 0.5])
     0.0
     """
-    error = read_binned_error(
-        n_bins=n_bins,
-        strategy=strategy,
-        assignment=assignment,
-        norm=norm,
-        weighting=weighting,
-        closed=closed,
-    )
+    error = read_binned_error(n_bins, strategy, assignment, norm, weighting, closed)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error, error.norm)
 

@@ -64,24 +64,12 @@ class Statistic(Enum):
 
 @dataclass(frozen=True, eq=False)
 class CumulativeDifferences:
-    """Differences summed over increasing scores.
+    """Differences summed over increasing scores, cumulative sums divided by the total weight."""
 
-    Attributes
-    ----------
-    score
-        The distinct scores, one per increment.
-    weight
-        The weight that each increment represents.
-    increment
-        The sum of differences at each score; cumulative sums are divided by the total weight.
-    sigma
-        Standard deviation of the last cumulative sum under the null hypothesis; nan where unknown.
-    """
-
-    score: FloatArray
+    score: FloatArray  # the distinct scores, one per increment
     weight: FloatArray
-    increment: FloatArray
-    sigma: float
+    increment: FloatArray  # the sum of differences at each score
+    sigma: float  # standard deviation of the last sum under the null hypothesis; nan where unknown
 
     @property
     def total(self) -> float:
@@ -143,9 +131,8 @@ class CumulativeCurve(TabularResult):
         first = np.arange(len(filled)) * run
         lowest, highest = first + filled.argmin(axis=1), first + filled.argmax(axis=1)
         kept = np.unique(np.minimum(np.concatenate((first, lowest, highest, [n - 1])), n - 1))
-        return CumulativeCurve(
-            self.fraction[kept], self.score[kept], self.deviation[kept], self.sigma
-        )
+        columns = (column[kept] for column in (self.fraction, self.score, self.deviation))
+        return CumulativeCurve(*columns, self.sigma)
 
     def _printed(self) -> list[str]:
         ends = f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}"
@@ -170,12 +157,8 @@ def cumulative_differences(
 
 def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
     """Return cumulative differences as a curve."""
-    return CumulativeCurve(
-        fraction=differences.fraction,
-        score=np.concatenate((differences.score[:1], differences.score)),
-        deviation=differences.deviation,
-        sigma=differences.sigma,
-    )
+    score = np.concatenate((differences.score[:1], differences.score))
+    return CumulativeCurve(differences.fraction, score, differences.deviation, differences.sigma)
 
 
 def excursion_error(problem: Problem) -> float:
@@ -226,19 +209,11 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
 def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
     """Return sigma, refusing where there is no noise to compare with."""
     if np.isnan(differences.sigma):
-        raise CalibrantError(
-            "must be 0 or 1 for {purpose}, as the noise of soft labels is unknown",
-            argument="y_true",
-            found="soft labels",
-            purpose=purpose,
-        )
+        rule = "must be 0 or 1 for {purpose}, as the noise of soft labels is unknown"
+        raise CalibrantError(rule, argument="y_true", found="soft labels", purpose=purpose)
     if differences.sigma == 0:
-        raise CalibrantError(
-            "must hold a prediction strictly between 0 and 1 for {purpose}: without any there is "
-            "no noise",
-            argument="y_prob",
-            purpose=purpose,
-        )
+        rule = "must hold a prediction strictly between 0 and 1 for {purpose}: without any there is"
+        raise CalibrantError(f"{rule} no noise", argument="y_prob", purpose=purpose)
     return differences.sigma
 
 

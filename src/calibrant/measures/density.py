@@ -44,18 +44,7 @@ from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
-from calibrant.numerics.smoothing import (
-    FEW_SCALES,
-    GAUSSIAN,
-    KERNELS,
-    MAX_SCALES,
-    Axis,
-    Kernel,
-    LineSpectrum,
-    Span,
-    finest_packed,
-    packed_spectrum,
-)
+from calibrant.numerics.smoothing import GAUSSIAN, KERNELS, Axis, Kernel, LineSpectrum, Span
 
 __all__ = ["density_ece"]
 
@@ -85,31 +74,15 @@ class DensityOptions(RowOptions, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Densities:
-    """Densities of scores, and of scores weighted by their outcomes, on a grid.
+    """Densities of scores, and of scores weighted by their outcomes, on a grid."""
 
-    Attributes
-    ----------
-    t
-        The grid, uniform over `axis`.
-    weight, true
-        f and g of the module's docstring.
-    nil
-        Where there are hardly any scores: less than a thousandth of one row.
-    bandwidth
-        The scale of the kernel.
-    axis
-        The interval that holds the scores: all of the domain, or what the kernel reaches of it.
-    domain
-        The bounds of the scores.
-    """
-
-    t: FloatArray
-    weight: FloatArray
-    true: FloatArray
-    nil: npt.NDArray[np.bool_]
+    t: FloatArray  # the grid, uniform over `axis`
+    weight: FloatArray  # f of the module's docstring
+    true: FloatArray  # and g
+    nil: npt.NDArray[np.bool_]  # where there is less than a thousandth of one row
     bandwidth: float
-    axis: Axis
-    domain: tuple[float, float]
+    axis: Axis  # the interval that holds the scores: of the domain, what the kernel reaches
+    domain: tuple[float, float]  # the bounds of the scores
 
     @property
     def error(self) -> float:
@@ -178,13 +151,15 @@ def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) 
     if not problem.is_exact:
         _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
         return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
-    if domain.length > min(FEW_SCALES * bandwidth, MAX_SCALES * fine):
+    if domain.length > min(smoothing.FEW_SCALES * bandwidth, smoothing.MAX_SCALES * fine):
         pooled, bounds = problem.rows.pooled, (domain.low, domain.high)
         _check_inside(pooled.score, *bounds)
-        finest = finest_packed(pooled.score, fine, kernel.radius * kernel.roughness, bounds)
+        finest = smoothing.finest_packed(
+            pooled.score, fine, kernel.radius * kernel.roughness, bounds
+        )
         _check_resolved(bandwidth, finest * kernel.roughness)
         values, reach = [pooled.weight, pooled.true], kernel.radius * bandwidth
-        return packed_spectrum(pooled.score, values, fine, reach, bounds)
+        return smoothing.packed_spectrum(pooled.score, values, fine, reach, bounds)
     if domain == Span(0.0, 1.0):
         return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
     p, y, w = problem.rows.columns()
@@ -203,7 +178,7 @@ def _check_resolved(bandwidth: float, finest: float) -> None:
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
     """Return the smallest bandwidth that can be resolved, wherever scores are."""
     if problem.is_exact:
-        return kernel.roughness * length / MAX_SCALES
+        return kernel.roughness * length / smoothing.MAX_SCALES
     # A sketch has as many modes as cells, and a Gaussian of unit scale needs 2.8 of them.
     return max(problem.finest_scale, 3 * kernel.roughness * problem.cell_width)
 
@@ -291,13 +266,12 @@ def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
 
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
     if p.min() < low or p.max() > high:
-        outside = float(p.min() if p.min() < low else p.max())
         raise CalibrantError(
             "must enclose every score",
             argument="bounds",
             value=(low, high),
             found="{value} and a score of {outside:g}",
-            outside=outside,
+            outside=p.min() if p.min() < low else p.max(),
         )
 
 

@@ -89,24 +89,12 @@ class LipschitzWitness(TabularResult):
 
 @dataclass(frozen=True, eq=False)
 class Transport:
-    """A cheapest way to cancel the residuals of one problem by moving and dropping them.
+    """A cheapest way to cancel the residuals of one problem by moving and dropping them."""
 
-    Attributes
-    ----------
-    score
-        The distinct scores, increasing.
-    residual
-        Sum of w (y - p) / W at each of them.
-    flow
-        The residual that moves from each score to the next; negative where it moves back.
-    dropped
-        The residual that is dropped: the mean residual.
-    """
-
-    score: FloatArray
-    residual: FloatArray
-    flow: FloatArray
-    dropped: float
+    score: FloatArray  # the distinct scores, increasing
+    residual: FloatArray  # the sum of w (y - p) / W at each of them
+    flow: FloatArray  # what moves from each score to the next; negative where it moves back
+    dropped: float  # what is dropped: the mean residual
 
     @property
     def work(self) -> float:
@@ -208,13 +196,12 @@ class IntervalError(Measure):
         residual = problem.rows.pooled.residual / problem.weight
         smallest = float(np.abs(residual).sum())
         # No width below 2^-52 can lower the error by more than that.
-        for k in range(53):
-            width = 2.0**-k
+        for width in 2.0 ** -np.arange(53):
             binned = _shifted_ece(problem.rows.pooled.score, residual, width)
             smallest = min(smallest, binned + width)
             if binned >= smallest:
                 break
-        return smallest
+        return float(smallest)
 
 
 def _shifted_ece(score: FloatArray, residual: FloatArray, width: float) -> float:
@@ -339,13 +326,8 @@ def weak_calibration_witness(
     0.0625
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    transport = cheapest_transport(problem)
-    return LipschitzWitness(
-        score=transport.score,
-        value=transport.witness(),
-        residual=transport.residual,
-        error=transport.cost,
-    )
+    found = cheapest_transport(problem)
+    return LipschitzWitness(found.score, found.witness(), found.residual, found.cost)
 
 
 def distance_bounds(

@@ -37,7 +37,6 @@ from calibrant.measures.registry import (
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.probability import logit
-from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, MAX_SCALES
 
 __all__ = ["logit_smoothed_ece"]
 
@@ -136,8 +135,10 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     # The sigmoid is smooth at scale 1, whatever the noise.
     step = min(sigma, 1.0)
     length = interval.axis.length
-    if length > MAX_SCALES * step:
-        coarsest = max(sigma - (length - MAX_SCALES) / (2 * GAUSSIAN_RADIUS), 1.0)
+    if length > smoothing.MAX_SCALES * step:
+        coarsest = max(
+            sigma - (length - smoothing.MAX_SCALES) / (2 * smoothing.GAUSSIAN_RADIUS), 1.0
+        )
         raise CalibrantError(
             "must be at most {maximum:.3g} for logits this far apart",
             argument="sigma",

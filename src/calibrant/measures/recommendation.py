@@ -53,23 +53,7 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Option]]] = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """One line of the study's table: the error of an estimator on similar score distributions.
-
-    Attributes
-    ----------
-    setting, n_classes, sharpness_from, sharpness_to, n
-        The group of score distributions, and the size of the evaluation sets.
-    distributions
-        The number of score distributions in the group.
-    estimator
-        A key of `ESTIMATORS`.
-    high
-        Median over the group of the 95th percentile of abs(estimate - truth) / truth.
-    expected
-        Median of its mean.
-    bias
-        Median of the mean of (estimate - truth) / truth.
-    """
+    """One line of the study's table: the error of an estimator on similar score distributions."""
 
     setting: str
     n_classes: int
@@ -77,8 +61,8 @@ class Evidence:
     sharpness_to: float
     n: int
     distributions: int
-    estimator: str
-    high: float
+    estimator: str  # a key of `ESTIMATORS`
+    high: float  # the `high_error`, `expected_error` and `bias` of an `Alternative`
     expected: float
     bias: float
 
