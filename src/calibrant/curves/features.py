@@ -96,10 +96,11 @@ def _from_array(values: AnyArray) -> Feature:
 
 def _from_objects(values: Sequence[Any], name: str = "") -> Feature:
     """Read objects by the types of their values: numbers, dates or else names."""
-    types = {type(value) for value in values} - {type(None)}
+    types = set(map(type, values)) - {type(None)}
     # Numbers have nan; of other types only some have missing values.
     if not _are_numbers(types) and any(one.__name__ in _WITH_MISSING for one in types):
-        return _from_objects([None if is_missing(value) else value for value in values], name)
+        values = [None if is_missing(value) else value for value in values]
+        types = set(map(type, values)) - {type(None)}
     if _are_numbers(types):
         return _numbers(np.array(values, dtype=np.float64), name)
     if types and all(issubclass(one, date | np.datetime64) for one in types):

@@ -96,26 +96,13 @@ class Sample(Problem):
     """One binary calibration problem held as rows.
 
     The constructor trusts its arguments: arrays from outside go through :func:`read_sample`.
-
-    Attributes
-    ----------
-    y
-        Outcomes in [0, 1], shape (n,), any real dtype.
-    p
-        Predictions in [0, 1], shape (n,), any real dtype.
-    w
-        Positive weights, or None when every row counts once.
-    lowest
-        The smallest possible score: 1/C for the top class of C, else 0.
-    is_validated
-        False for plain columns that have not been checked yet.
     """
 
-    y: AnyArray
-    p: AnyArray
-    w: AnyArray | None = None
-    lowest: float = 0.0
-    is_validated: bool = True
+    y: AnyArray  # outcomes in [0, 1], shape (n,), any real dtype
+    p: AnyArray  # predictions, likewise
+    w: AnyArray | None = None  # positive weights, or None when every row counts once
+    lowest: float = 0.0  # the smallest possible score: 1/C for the top class of C, else 0
+    is_validated: bool = True  # False for plain columns that have not been checked yet
 
     @property
     def rows(self) -> Sample:
@@ -214,7 +201,8 @@ class Sample(Problem):
             for index, part in assignment.weights(p):
                 place = index if lanes is None else index + lanes[: len(index)]
                 for total, value in zip(sums, values, strict=True):
-                    total += np.bincount(place, _times(value, part), minlength=len(total))
+                    each = value if part is None else part if value is None else value * part
+                    total += np.bincount(place, each, minlength=len(total))
         if has_lanes:
             sums = sums.reshape(len(quantities), _LANES, -1).sum(axis=1)
         return sums
@@ -222,21 +210,15 @@ class Sample(Problem):
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         n_cells, n_moments = smoothing.resolution(self.n, scale)
-        moments = self._compiled_moments(n_cells, n_moments, quantities)
-        if moments is None:
+        found: list[FloatArray | None] = [None]
+        if n_moments == passes.N_MOMENTS and (columns := self._compiled_columns()):
+            found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
+        if any(one is None for one in found):
             blocks = ((p, _values(quantities, p, y, w)) for p, y, w in self.blocks())
             moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
+        else:
+            moments = np.array(found)
         return smoothing.coefficients(moments, smoothing.n_modes(scale))
-
-    def _compiled_moments(
-        self, n_cells: int, n_moments: int, quantities: tuple[Quantity, ...]
-    ) -> FloatArray | None:
-        """Return the moments of each quantity in each cell, if compiled code can."""
-        columns = self._compiled_columns()
-        if columns is None or n_moments != passes.N_MOMENTS:
-            return None
-        found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
-        return None if any(one is None for one in found) else np.array(found)
 
     def _compiled_columns(self) -> tuple[AnyArray, AnyArray] | None:
         """Return p and y where compiled passes, which check all rows, are worth while."""
@@ -338,12 +320,6 @@ def _values(
     return [np.ones(len(p)) if value is None else value for value in values]
 
 
-def _times(value: FloatArray | None, part: FloatArray | None) -> FloatArray | None:
-    if value is None or part is None:
-        return part if value is None else value
-    return value * part
-
-
 def _float64(array: AnyArray) -> FloatArray:
     return np.asarray(array, dtype=np.float64)
 
@@ -404,7 +380,4 @@ def _pool_block(keys: Keys) -> Pooled:
 
 
 def _starts(ordered: AnyArray) -> Index:
-    new = np.empty(len(ordered), dtype=bool)
-    new[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return np.flatnonzero(new)
+    return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)

@@ -196,24 +196,12 @@ def make_cells(n_cells: int, scale: Scale) -> Cells:
 
 @dataclass(eq=False)
 class Weighed:
-    """Sums over rows that carry weights or are soft.
+    """Sums over rows that carry weights or are soft."""
 
-    Attributes
-    ----------
-    rows
-        The number of rows in each cell.
-    weight
-        The sums of w (1 - y) and of w y, shape (2, cells).
-    squares
-        The sum of w^2 in each cell.
-    true_squared
-        The sum of w y^2 over all cells.
-    """
-
-    rows: IntArray
-    weight: FloatArray
-    squares: FloatArray
-    true_squared: float = 0.0
+    rows: IntArray  # the number of rows in each cell
+    weight: FloatArray  # sums of w (1 - y) and of w y, shape (2, cells)
+    squares: FloatArray  # the sum of w^2 in each cell
+    true_squared: float = 0.0  # the sum of w y^2 over all cells
 
     @classmethod
     def empty(cls, size: int) -> Self:
@@ -233,24 +221,14 @@ class Weighed:
 class CellTable:
     """Sums over the rows of each cell, the first axis being outcome 0 and 1.
 
-    Attributes
-    ----------
-    counts
-        The number of rows of weight 1 with either outcome, shape (2, cells).
-    offsets
-        Sums of w d + i w d^2 of the offsets d of all rows, shape (2, cells). A soft row y is
-        weight y under outcome 1 and 1 - y under outcome 0.
-    weighed
-        The sums over rows that carry weights or are soft, None where there are no such rows.
-    is_weighted, is_soft
-        Whether any rows came with weights, and whether any outcome lay between 0 and 1.
+    A soft row y is weight y under outcome 1 and 1 - y under outcome 0.
     """
 
-    counts: IntArray
-    offsets: Offsets
-    weighed: Weighed | None = None
-    is_weighted: bool = False
-    is_soft: bool = False
+    counts: IntArray  # the number of rows of weight 1, shape (2, cells)
+    offsets: Offsets  # sums of w d + i w d^2 of the offsets d of all rows, shape (2, cells)
+    weighed: Weighed | None = None  # None where no row carries a weight or is soft
+    is_weighted: bool = False  # whether any rows came with weights
+    is_soft: bool = False  # whether any outcome lay between 0 and 1
 
     @classmethod
     def empty(cls, size: int) -> Self:

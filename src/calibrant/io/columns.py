@@ -34,27 +34,15 @@ _ROUNDING_EXCESS = 1e-5
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns to read.
+    """The names of the columns to read."""
 
-    Attributes
-    ----------
-    label
-        Outcomes, or the class of each row.
-    probs
-        One column of probabilities, or one per class.
-    classes
-        The class of each column of `probs`; empty where outcomes are 0 or 1.
-    weight, by, along
-        Weights, groups and a feature, if any.
-    """
-
-    label: str
-    probs: tuple[str, ...]
-    classes: tuple[Any, ...] = ()
+    label: str  # outcomes, or the class of each row
+    probs: tuple[str, ...]  # one column of probabilities, or one per class
+    classes: tuple[Any, ...] = ()  # the class of each of `probs`; empty where outcomes are 0 or 1
     weight: str | None = None
-    by: str | None = None
+    by: str | None = None  # groups
     is_multiclass: bool = False
-    along: str | None = None
+    along: str | None = None  # a feature
 
     @classmethod
     def read(cls, label: Any, prob: Any, weight: Any, by: Any) -> Self:
@@ -238,15 +226,12 @@ class Rule(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A row that breaks a rule: its value, and its place where that is known.
-
-    `largest` is the largest value of all rows that break the rule, where that is known.
-    """
+    """A row that breaks a rule: its value, and its place where that is known."""
 
     value: Any
     position: int | None = None
     within: str | None = None
-    largest: float = np.inf
+    largest: float = np.inf  # the largest value of all rows that break the rule, where known
 
 
 def rules_of(columns: Columns) -> list[Rule]:

@@ -95,23 +95,13 @@ def format_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A file and the types of its columns; here Parquet, which declares them.
-
-    Attributes
-    ----------
-    rows
-        The columns that are in the file.
-    types
-        Their SQL types, inferred from the first rows where the file does not declare them.
-    folders
-        The columns that names of folders give, such as ``site=a``: value and SQL type by name.
-    """
+    """A file and the types of its columns; here Parquet, which declares them."""
 
     connection: DuckDBPyConnection
     path: Path
-    rows: DuckDBPyRelation
-    types: Mapping[str, str]
-    folders: Mapping[str, tuple[str, str]]
+    rows: DuckDBPyRelation  # the columns that are in the file
+    types: Mapping[str, str]  # their SQL types, inferred from the first rows where not declared
+    folders: Mapping[str, tuple[str, str]]  # value and type by name, of folders such as site=a
     form: ClassVar[GroupForm] = "values"
 
     @property
@@ -189,18 +179,10 @@ class JsonFile(OpenFile):
 
 @dataclass(frozen=True)
 class TextFile(OpenFile):
-    """A text file: every column is text, cast to numbers where they are asked for.
+    """A text file: every column is text, cast to numbers where they are asked for."""
 
-    Attributes
-    ----------
-    times
-        The formats of dates and times, by their type, where they are unusual.
-    options
-        The options of ``read_csv``, as SQL.
-    """
-
-    times: Mapping[str, str] = field(default_factory=dict)
-    options: str = ""
+    times: Mapping[str, str] = field(default_factory=dict)  # unusual formats of dates, by type
+    options: str = ""  # of ``read_csv``, as SQL
     form: ClassVar[GroupForm] = "text"
 
     def sql(self, name: str) -> str:

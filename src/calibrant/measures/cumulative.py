@@ -131,8 +131,9 @@ class CumulativeCurve(TabularResult):
         first = np.arange(len(filled)) * run
         lowest, highest = first + filled.argmin(axis=1), first + filled.argmax(axis=1)
         kept = np.unique(np.minimum(np.concatenate((first, lowest, highest, [n - 1])), n - 1))
-        columns = (column[kept] for column in (self.fraction, self.score, self.deviation))
-        return CumulativeCurve(*columns, self.sigma)
+        return CumulativeCurve(
+            self.fraction[kept], self.score[kept], self.deviation[kept], self.sigma
+        )
 
     def _printed(self) -> list[str]:
         ends = f"{self.deviation.min():+.4g} to {self.deviation.max():+.4g}"

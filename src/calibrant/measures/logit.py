@@ -125,12 +125,8 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
 
     finest = line.finest(sigma)
     if sigma < finest:
-        raise CalibrantError(
-            "must be at least {minimum:.2g} for logits this close together",
-            argument="sigma",
-            value=sigma,
-            minimum=finest,
-        )
+        rule = "must be at least {minimum:.2g} for logits this close together"
+        raise CalibrantError(rule, argument="sigma", value=sigma, minimum=finest)
     interval = line.interval(sigma, "true", "weight")
     # The sigmoid is smooth at scale 1, whatever the noise.
     step = min(sigma, 1.0)

@@ -74,30 +74,14 @@ Block = tuple[FloatArray, Sequence[FloatArray]]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of unit scale on the line.
+    """A kernel of unit scale on the line."""
 
-    Attributes
-    ----------
-    multiplier
-        Its Fourier transform.
-    peak
-        Its value at 0.
-    radius
-        How far from 0 it is not 0, or not 0 after truncation of its cosine series.
-    roughness
-        How many times more finely than a Gaussian of the same scale it must be resolved.
-    third
-        The L1 norm of its third derivative, over 3!.
-    widening
-        The L1 norm of its derivative with respect to its scale.
-    """
-
-    multiplier: Callable[[FloatArray], FloatArray]
-    peak: float
-    radius: float
-    roughness: float
-    third: float
-    widening: float
+    multiplier: Callable[[FloatArray], FloatArray]  # its Fourier transform
+    peak: float  # its value at 0
+    radius: float  # how far from 0 it is not 0, or not 0 after truncation of its cosine series
+    roughness: float  # how many times more finely than a Gaussian it must be resolved
+    third: float  # the L1 norm of its third derivative, over 3!
+    widening: float  # the L1 norm of its derivative with respect to its scale
 
 
 def _gaussian(omega: FloatArray) -> FloatArray:
@@ -310,22 +294,12 @@ class Packed:
 
     Points further apart than that are not smoothed into each other, however far apart they are. So
     the length, in scales, is bounded by the number of distinct points, however small the scale.
-
-    Attributes
-    ----------
-    first, start
-        The first point of each run of points without a shortened gap, on the line and within the
-        interval.
-    length
-        The length of the interval.
-    radius
-        How far points are smoothed.
     """
 
-    first: FloatArray
-    start: FloatArray
+    first: FloatArray  # the first point of each run without a shortened gap, on the line
+    start: FloatArray  # and within the interval
     length: float
-    radius: float
+    radius: float  # how far points are smoothed
 
     @classmethod
     def around(cls, u: FloatArray, radius: float, bounds: Bounds = NO_BOUNDS) -> Packed:
@@ -350,18 +324,10 @@ class Packed:
 
 @dataclass(frozen=True, eq=False)
 class LineSpectrum:
-    """Points of the line, ready to be smoothed.
+    """Points of the line, ready to be smoothed."""
 
-    Attributes
-    ----------
-    axis
-        The interval that holds them.
-    coefficients
-        Cosine coefficients over it, one row per set of values.
-    """
-
-    axis: Axis
-    coefficients: FloatArray
+    axis: Axis  # the interval that holds them
+    coefficients: FloatArray  # cosine coefficients over it, one row per set of values
 
 
 def run_starts(u: FloatArray, radius: float) -> IntArray:

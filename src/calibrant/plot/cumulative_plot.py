@@ -214,10 +214,9 @@ def _label_sigma(ax: Axes, curve: CumulativeCurve) -> None:
 
 def _draw_extremes(ax: Axes, curve: CumulativeCurve, color: Any) -> None:
     """Mark the highest and the lowest point, whose distance is ECCE-R."""
-    ends = [int(curve.deviation.argmax()), int(curve.deviation.argmin())]
-    style: dict[str, Any] = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": 1.2}
-    style |= {"ls": "none", "zorder": 4, "clip_on": False}
-    ax.plot(curve.fraction[ends], curve.deviation[ends], **style)
+    ends = [curve.deviation.argmax(), curve.deviation.argmin()]
+    style: dict[str, Any] = {"ms": 5, "mfc": "white", "mec": color, "mew": 1.2, "zorder": 4}
+    ax.plot(curve.fraction[ends], curve.deviation[ends], "o", clip_on=False, **style)
 
 
 def _draw_scores(ax: Axes, curve: CumulativeCurve) -> None:
