@@ -3,8 +3,7 @@
 Each interval is that of the mean outcome, given the predictions. Where predictions explain part of
 the outcomes, the mean outcome of n rows has a larger effective sample size: that of a proportion of
 events with the variance of the mean of y - p. Its limits are those of Clopper and Pearson at that
-size. What predictions explain is shrunk by a few rows that they do not explain: few rows with good
-predictions are no proof of them.
+size. Few rows with good predictions are no proof of them: what predictions explain is shrunk.
 """
 
 from __future__ import annotations
@@ -152,13 +151,11 @@ def bias_along(
     feature : array_like
         One value per row: numbers, dates or names (text, bool or categories). Names are sorted,
         unless their column has an order, as ordered categories do; times are taken as they are
-        written, whatever their zone. Missing values (None, nan, null) make a last row of the table,
-        "missing".
+        written, whatever their zone. Missing values (None, nan, null) make a last row, "missing".
     n_bins : int
         Number of bins.
 
-        Numbers and dates are divided into at most this many bins of nearly equal weight, equal ones
-        never apart.
+        Numbers and dates: at most this many bins of nearly equal weight, equal ones never apart.
     n_values : int
         Maximum number of distinct numbers or dates with a row each, where they have five rows of
         data each on average: months, or counts. Also the maximum number of rows of names, but for

@@ -87,8 +87,7 @@ def joined(parts: Iterable[Pooled], order: Index | slice = slice(None)) -> Poole
 class Problem(ABC):
     """One binary calibration problem.
 
-    What an implementation does not answer itself is asked of its rows: a sketch, which has none,
-    refuses it there.
+    What an implementation does not answer is asked of its rows, where a sketch refuses it.
     """
 
     @property

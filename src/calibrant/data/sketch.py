@@ -70,8 +70,7 @@ class Sketch:
     -----
     Two sketches are equal where all their numbers are, bit for bit. The last bits of sums depend on
     batches, cores and whether numba is installed: compare sketches of the same rows with
-    :meth:`allclose`. A sketch must not be updated by several threads at once: give each its own,
-    and add them.
+    :meth:`allclose`. Several threads must not update one sketch: give each its own, and add them.
 
     Examples
     --------

@@ -10,8 +10,7 @@ every number up to 10, by 12, 15, 20, 25, 30, 50, 100 and by many others, and su
 
 On the logit scale uniform cells of p would lose the tails. There, N cells of equal width cover
 logits from -20 to 20 (p from 2e-9 to 1 - 2e-9): e_k is the probability at the logit -20 + 40 k/N,
-correctly rounded. Four more cells hold what lies outside: p = 0, the rest below, the rest above,
-and p = 1.
+correctly rounded. Four more cells hold p = 0, the rest below, the rest above, and p = 1.
 
 A row's offset is its distance from its cell's centre in units of the cell's width, from -1/2 to
 1/2; in the four outer cells it is 0.
@@ -32,8 +31,7 @@ from calibrant.data.binning import UniformBins
 from calibrant.numerics.probability import logit
 
 Scale = Literal["probability", "logit"]
-# Sums of w d and w d^2 as real and imaginary part: numpy adds a complex number in hardly more time
-# than a real one.
+# Sums of w d and w d^2 as real and imaginary part: numpy adds both in hardly more time than one.
 Offsets = npt.NDArray[np.complex128]
 
 DEFAULT_CELLS = 50_400
@@ -303,8 +301,7 @@ class CellTable:
     def close(self, other: CellTable, rtol: float, width: float) -> bool:
         """Tell whether counts are equal and sums differ by `rtol` of their cell's weight.
 
-        Sums of offsets are compared in units of the scale, where logarithms are rounded; a cell
-        has this width.
+        Sums of offsets are compared in units of the scale, on which a cell has this width.
         """
         if (self.is_weighted, self.is_soft) != (other.is_weighted, other.is_soft):
             return False

@@ -25,8 +25,7 @@ Generator = np.random.Generator
 # Dtypes that are converted to float64 block by block without an intermediate copy.
 _REAL_KINDS = "buif"
 _DATAFRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "modin", "cudf")
-# Floats from 0 to 1 are ordered like the integers of the same bits; the bits of all others, nan
-# included, are larger.
+# Floats from 0 to 1 are ordered like the integers of their bits, which of all others are larger.
 _BITS_OF_ONE: dict[np.dtype[Any], Any] = {
     np.dtype(np.float64): np.float64(1).view(np.uint64),
     np.dtype(np.float32): np.float32(1).view(np.uint32),

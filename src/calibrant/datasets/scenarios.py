@@ -256,8 +256,7 @@ class Scenario:
         """Return points p and their probability masses.
 
         With y_true = ``outcome_probability(points)``, y_prob = points and sample_weight = masses,
-        a measure of soft labels and weights gives its population value. Pass the edges of its
-        bins, if it has any, as `breaks`.
+        a measure of soft labels and weights gives its population value; `breaks` are edges of bins.
         """
         return self.scores.quadrature(np.array([]) if breaks is None else breaks)
 

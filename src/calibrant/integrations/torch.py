@@ -4,8 +4,7 @@ Their state is that of a :class:`calibrant.Sketch`: the number of rows and float
 cell of scores, 2.4 MB for any number of rows. States merge by addition, so that distributed
 training synchronises them exactly: every process has the state of one process with all rows.
 
-Adding rows does not synchronise with the device: rows that do not count are added as zeros instead
-of being selected.
+Adding rows does not synchronise with the device: rows that do not count are added as zeros.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ class SketchMetric(Metric):
     validate_args : bool
         Whether to check the values of every batch and name the first invalid row, which
         synchronises with the device once per batch. Otherwise invalid rows are left out and
-        counted, and `compute` raises if there are any; class probabilities are not checked to sum
-        to 1.
+        counted, and `compute` raises if there are any; sums of class probabilities are not checked.
     n_cells : int
         Number of cells of the :class:`calibrant.Sketch`.
     **kwargs
@@ -132,8 +130,9 @@ class SketchMetric(Metric):
     ) -> None:
         super().__init__(**kwargs)
         if ignore_index is not None and not isinstance(ignore_index, int):
-            rule = "must be a whole number"
-            raise CalibrantError(rule, argument="ignore_index", value=ignore_index)
+            raise CalibrantError(
+                "must be a whole number", argument="ignore_index", value=ignore_index
+            )
         from_logits = validation.as_flag(from_logits, "from_logits")
         self._task = _read_task(task, num_classes, from_logits)
         info = find_measure(measure, answered_by_sketches())

@@ -1,8 +1,7 @@
 """The columns of a table that are read, and the rows in which their values are invalid.
 
 Every checked column has two rules, in order: a row must have a value, and the value must be in
-range. A row counts under the first rule that it breaks. Where all rows are valid, checking takes
-one or two reductions per rule.
+range. A row counts under the first rule that it breaks. Valid columns take one or two reductions.
 """
 
 from __future__ import annotations

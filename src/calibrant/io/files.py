@@ -237,8 +237,7 @@ def read_rows(
     """Return the valid rows of all files, or None where there are more rows than `limit`.
 
     Text is accepted in the column of labels. With `any_label` labels may be anything; otherwise
-    those out of range are dropped if asked for, and refused by the measure itself: it knows
-    whether they are names of classes.
+    those out of range are dropped if asked for, or left to the measure: they may be classes.
     """
     drops_labels = on_invalid == "drop" and not any_label
     rules = [

@@ -1,7 +1,6 @@
 """Tables as sketches, by group or class: rows in memory, and lazy tables inside their engine.
 
-An engine adds up, for each key (and group), what a sketch keeps; only cells come back. The key of
-a row is one of
+An engine adds up what a sketch keeps for each key (and group); only cells come back. Keys are
 
     k + 2    cell k, where the arithmetic of the engine, however it rounds, leaves no doubt
     p        the score itself, from 0 to 1, where p is near an edge: few scores are, and the table

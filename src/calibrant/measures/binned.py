@@ -510,8 +510,7 @@ def ace(
 
     Notes
     -----
-    Tied scores are always in one bin, so there can be fewer bins than asked for; the order of rows
-    never matters.
+    Tied scores are in one bin: there can be fewer than asked for. The order of rows never matters.
 
     References
     ----------

@@ -8,8 +8,7 @@ ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interva
 sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
 =========  =======================  ====================================================
 
-Tied scores make one increment, so the order of rows does not matter. There are no bins and no
-bandwidth. One sort, O(n log n).
+Tied scores make one increment: row order does not matter. No bins, no bandwidth, O(n log n).
 """
 
 from __future__ import annotations
@@ -180,8 +179,7 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
 
     Sums over narrow cells of scores give the cumulative sums at the ends of cells. Where these rise
     by a and fall by b in total within a cell, they stay below min(start + a, end + b) and above
-    max(start - b, end - a). Only cells where that is beyond all ends of cells may hold an extreme:
-    a few, whose rows are sorted.
+    max(start - b, end - a). Only where that is beyond all ends of cells are rows sorted.
     """
     bins = UniformBins.of(_CELLS)
     count, _, pred, residual, _ = rows.cell_sums(bins.index, _CELLS)

@@ -19,8 +19,7 @@ weight to rows near a vertex of the simplex; on simulated networks that estimate
 probability of 0 enters log t_c as the smallest positive number, about 5e-324: a softmax gives 0 by
 underflow. Rows are neither clipped nor normalised. O(n^2 C) time; memory stays under 100 MB for
 20 000 rows of 10 classes, which take some twenty seconds on two cores. The estimate is biased
-upwards by sampling noise, more so with more classes, and smooths over miscalibration that changes
-quickly.
+upwards by sampling noise, more so with more classes, and smooths over quick changes.
 """
 
 from __future__ import annotations
@@ -279,8 +278,7 @@ def canonical_error(table: ClassTable, bandwidth: float | None = None) -> float:
     """Return the canonical calibration error by leave-one-out Dirichlet kernel regression.
 
     For soft labels y it is the mean of sum_c y_c abs(P(c | s) - s_c). Without a bandwidth it is
-    that at the one of 1, 1/2, ..., 1/1024 whose regression has the smallest leave-one-out squared
-    error (Brier score).
+    that at the one of 1, 1/2, ..., 1/1024 with the smallest leave-one-out Brier score.
 
     References
     ----------
@@ -311,8 +309,7 @@ def canonical_error(table: ClassTable, bandwidth: float | None = None) -> float:
         kernel = log_prob[rows] @ prob.T + entropy
         own = np.arange(len(kernel))
         kernel[own, start + own] = -np.inf
-        # A scale cancels in the estimate; without it, all kernels of a row far from the others
-        # could underflow.
+        # A scale cancels in the estimate; without it, kernels far from others could underflow.
         kernel -= kernel.max(axis=1, keepdims=True)
         np.exp(kernel, out=kernel)
         for k in range(count):

@@ -262,8 +262,7 @@ def weak_calibration_error(
     References
     ----------
     Błasiok and Nakkiran, "Smooth ECE" (2023), Def. 11.
-    Hu, Jambulapati, Tian and Yang, "Testing calibration in nearly-linear time" (2024): another
-    algorithm.
+    Hu et al., "Testing calibration in nearly-linear time" (2024): another algorithm.
 
     Examples
     --------
@@ -379,8 +378,7 @@ def distance_bounds(
 
     Lower: for calibrated q, E v(q) (y - q) = 0; so E v(p) (y - p) <= L dCE, where L bounds the
     slopes of v(p) (y - p) for y = 0 and y = 1. The witness v of the weak calibration error gives
-    L <= 2; the constant that may be added to v is chosen for the best bound. A large constant
-    gives abs(m).
+    L <= 2; the best constant is added to v. A large constant gives abs(m).
 
     The paper prints dCE <= wCE (Theorem 20). That fails: for y = 0 and 1 at p = 0.45 and
     0.55, wCE = 0.0225 and dCE = 0.045.
@@ -506,8 +504,7 @@ def interval_error(
     With C(t) the sum of residuals of scores below t, divided by W, the expected ECE at width h is
     (1/h) times the integral of abs(C(t + h) - C(t)) over all t. Halving bins never lowers it: the
     expected ECE F_k rises with k, and the search ends once F_k reaches the smallest sum so far. It
-    ends at k = 52 in any case, where less than 2^-52 could still be gained. O(n) for each k after
-    one sort.
+    ends at k = 52 in any case, where less than 2^-52 could be gained. O(n) per k after one sort.
 
     References
     ----------

@@ -178,8 +178,7 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     """Return the integral for noise uniform on [-sigma/2, sigma/2], exactly.
 
     Between two points where rows enter or leave the window, its weight B and its sum of outcomes
-    A are constant, and abs(A - B rho(u)) has the antiderivative A u - B log(1 + e^u) on either
-    side of its one zero.
+    A are constant, and A u - B log(1 + e^u) is the antiderivative on either side of its one zero.
     """
     minimum = 1e-7 * max(1.0, float(np.abs(u).max()))
     if sigma < minimum:
@@ -233,8 +232,7 @@ def logit_smoothed_ece(
     """Return the logit-smoothed calibration error, LS-ECE; 0 is perfect.
 
     The calibration error E abs(E[y | q] - q) of q, the prediction with noise of scale sigma added
-    to its logit: continuous in the predictions, and for small sigma near the calibration error
-    itself.
+    to its logit: continuous in the predictions, and for small sigma near the error itself.
 
     Parameters
     ----------

@@ -2,8 +2,7 @@
 
 The study (``studies/estimating_ece``) follows Posocco and Bonnefoy (2021): models of four families
 trained on Gaussian mixtures, evaluation sets of 30 to 500 rows. Its results are shipped as a table
-of medians over score distributions, grouped by what is estimated, by the number of classes and by
-the sharpness of the scores.
+of medians over score distributions, by setting, number of classes and sharpness of the scores.
 """
 
 from __future__ import annotations
@@ -190,8 +189,7 @@ def recommend(
     """Return the estimator of the calibration error with the smallest expected error on such data.
 
     Errors are those of a simulation study with known truth: the mean of
-    abs(estimate - truth) / truth, where the truth is E abs(P(y = 1 | p) - p), the calibration
-    error without any bins.
+    abs(estimate - truth) / truth, the truth being E abs(P(y = 1 | p) - p), without any bins.
 
     Parameters
     ----------

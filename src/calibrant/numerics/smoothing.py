@@ -170,8 +170,7 @@ def coefficients(moments: FloatArray, modes: int) -> FloatArray:
     """Return a_0..a_modes, fewer than cells, from moments of shape (..., Q+1, cells).
 
     With x_j the centre of cell j and u = pi k / N, cos(pi k (x_j + d / N)) is
-    cos(pi k x_j) cos(u d) - sin(pi k x_j) sin(u d): the even powers of d go with a DCT of type 2,
-    the odd ones with a DST.
+    cos(pi k x_j) cos(u d) - sin(pi k x_j) sin(u d): even powers of d take a DCT-2, odd ones a DST.
     """
     from scipy.fft import dct, dst
 

@@ -90,8 +90,7 @@ def bias_along(
     """Draw the bias of predictions along a feature, such as a month or a region.
 
     Numbers and dates go from left to right, each bin at its mean (of skewed ones give the
-    logarithm); names go from top to bottom. Missing values are drawn apart. Small grey numbers are
-    numbers of rows.
+    logarithm); names go from top to bottom, missing values apart. Grey numbers count rows.
 
     Parameters
     ----------
@@ -99,8 +98,7 @@ def bias_along(
         Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
         where `y_prob` has several columns.
 
-        Or in place of both arrays a `BiasTable`, or for several models a mapping from names to
-        them.
+        Or in place of both arrays a `BiasTable`, or a mapping from names of models to them.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -345,8 +343,7 @@ def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> L
 class FeatureAxis:
     """Where the rows of tables lie along a feature.
 
-    "names" are one below the other, where long ones are legible; "numbers" and "dates" go from left
-    to right, from `low` to `high`.
+    "names" are one below the other; "numbers" and "dates" go from `low` on the left to `high`.
     """
 
     kind: str

@@ -53,8 +53,7 @@ MUTED = "0.42"
 SMALL, SMALLEST = "small", "x-small"
 LINE_WIDTH = 1.6
 DASHES = (0, (5, 4))
-# For more models than lightness distinguishes in grey; one fewer than there are colours, so that
-# the two together repeat late.
+# For more models than lightness distinguishes; one fewer than colours, so that pairs repeat late.
 MARKERS = "osD^vPX"
 ALL_CORNERS: tuple[Corner, ...] = ("upper left", "upper right", "lower right", "lower left")
 _ANCHORS: dict[Corner, Any] = dict(zip(ALL_CORNERS, ("NW", "NE", "SE", "SW"), strict=True))

@@ -49,8 +49,7 @@ _FEW_SCORES = 12
 _DISTANCES = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
 # How far the triangle at the origin points to the right, and how far those of all models do.
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
-# The space above and below the curve, and the maximum that a note without a free corner adds, as
-# fractions of the height.
+# The space above and below the curve, and the most that a note adds, as fractions of the height.
 _FREE, _MOST_ADDED = 0.08, 0.6
 
 

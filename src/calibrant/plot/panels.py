@@ -46,11 +46,9 @@ __all__ = ["assessment", "small_multiples"]
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5
 _MOST_COLUMNS = 5
-# The maximum number of lines of a panel's name, and the mean width of letters in units of their
-# size.
+# The maximum number of lines of a panel's name, and the mean width of letters, in sizes.
 _MOST_LINES, _LETTER = 2, 0.55
-# The size of an assessment in inches, and where its parts lie: left, bottom, width and height as
-# fractions of the whole.
+# The size of an assessment in inches, and its parts: left, bottom, width, height, as fractions.
 _WIDTH, _HEIGHT = 9.4, 6.2
 _RELIABILITY = (0.0, 0.0, 0.42, 0.8)
 _CUMULATIVE = (0.54, 0.42, 0.46, 0.36)

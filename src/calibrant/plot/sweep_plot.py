@@ -65,8 +65,7 @@ def bins_sweep(
 ) -> Axes:
     """Draw ECE against the number of bins, with LS-ECE and smECE beside it.
 
-    It shows how far ECE depends on the choice of bins. LS-ECE, at sigma = 1 / bins, and smECE, with
-    its interval, have none.
+    It shows how far ECE depends on bins. LS-ECE, at sigma = 1 / bins, and smECE have none.
 
     Parameters
     ----------
