@@ -272,11 +272,8 @@ class LogitSketch(SketchProblem):
     def logit_line(self, tails: float) -> Line:
         """Return the rows at their logits, with margins for noise of scale `tails` around them."""
         if tails > LOGIT_REACH:
-            raise SketchError(
-                "a sketch smooths logits at scales up to {maximum:g}",
-                value=tails,
-                maximum=LOGIT_REACH,
-            )
+            rule = "a sketch smooths logits at scales up to {maximum:g}"
+            raise SketchError(rule, value=tails, maximum=LOGIT_REACH)
         width = self.sketch.cells.width
         margin = int(np.ceil(GAUSSIAN_RADIUS * tails / width))
         reach = LOGIT_REACH + margin * width

@@ -61,11 +61,8 @@ def as_array(values: Any, name: str) -> AnyArray:
             raise CalibrantError(
                 "must be rectangular", argument=name, value=type(values), found=found
             ) from None
-        raise CalibrantError(
-            "cannot be read as an array of numbers or labels: {reason}",
-            argument=name,
-            reason=str(problem),
-        ) from problem
+        rule = "cannot be read as an array of numbers or labels: {reason}"
+        raise CalibrantError(rule, argument=name, reason=str(problem)) from problem
 
 
 def _convert(values: Any, name: str) -> AnyArray:
@@ -295,11 +292,8 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise CalibrantError(
-            "must hold numbers, and cannot be converted: {reason}",
-            argument=name,
-            reason=str(problem),
-        ) from problem
+        rule = "must hold numbers, and cannot be converted: {reason}"
+        raise CalibrantError(rule, argument=name, reason=str(problem)) from problem
 
 
 def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
@@ -356,25 +350,6 @@ def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
             hint="normalize the rows, or give the column of one class at a time",
             total=sums[row],
         )
-
-
-def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
-    """Refuse weights that are not one non-negative number in range per row, not all zero."""
-    if w.ndim != 1 or w.shape[0] != n:
-        raise CalibrantError(
-            "must have one weight per row, shape ({n},)", argument=name, value=w.shape, n=n
-        )
-    check_finite(w, name)
-    if w.min() < 0:
-        refuse(w, w < 0, name, "must not be negative")
-    if w.max() == 0:
-        raise CalibrantError(
-            "must not be zero everywhere", argument=name, value=0, found="{n} zeros", n=n
-        )
-    if not are_weights(w):
-        hint = "rescale all weights, and set those that are negligible to 0"
-        outside = (w > 0) & outside_weights(w.astype(np.float64))
-        refuse(w, outside, name, WEIGHT_RULE, hint)
 
 
 def are_weights(w: AnyArray) -> bool:
@@ -508,12 +483,24 @@ def read_generator(rng: Any) -> Generator:
 
 
 def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
-    """Return checked weights, or None where every row counts once."""
+    """Return one non-negative number in range per row, not all zero; None where all count once."""
     if sample_weight is None:
         return None
-    w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
-    w = as_numbers(w, "sample_weight")
-    check_weights(w, n)
+    name = "sample_weight"
+    w = as_numbers(one_column(as_array(sample_weight, name), name), name)
+    if w.shape[0] != n:
+        rule = "must have one weight per row, shape ({n},)"
+        raise CalibrantError(rule, argument=name, value=w.shape, n=n)
+    check_finite(w, name)
+    if w.min() < 0:
+        refuse(w, w < 0, name, "must not be negative")
+    if w.max() == 0:
+        rule = "must not be zero everywhere"
+        raise CalibrantError(rule, argument=name, value=0, found="{n} zeros", n=n)
+    if not are_weights(w):
+        hint = "rescale all weights, and set those that are negligible to 0"
+        outside = (w > 0) & outside_weights(w.astype(np.float64))
+        refuse(w, outside, name, WEIGHT_RULE, hint)
     return w
 
 

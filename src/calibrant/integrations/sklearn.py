@@ -376,11 +376,8 @@ def _probabilities(estimator: Any, X: Any) -> tuple[AnyArray, list[Any]]:
     """Return the class probabilities of a fitted classifier, and the class of each column."""
     name = type(estimator).__name__
     if not hasattr(estimator, "predict_proba"):
-        raise CalibrantError(
-            "{name} has no predict_proba, and calibration needs probabilities",
-            hint="CalibratedClassifierCV makes them",
-            name=name,
-        )
+        rule = "{name} has no predict_proba, and calibration needs probabilities"
+        raise CalibrantError(rule, hint="CalibratedClassifierCV makes them", name=name)
     check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)
     if not isinstance(classes, np.ndarray):

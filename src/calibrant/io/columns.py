@@ -59,11 +59,8 @@ class Columns:
         is_mapping = isinstance(prob, Mapping)
         probs = tuple(prob.values() if is_mapping else prob if isinstance(prob, Sequence) else ())
         if len(probs) < 2 or not all(isinstance(name, str) for name in probs):
-            raise CalibrantError(
-                "must be the name of a column, or name at least two, one per class",
-                argument="prob",
-                value=prob,
-            )
+            rule = "must be the name of a column, or name at least two, one per class"
+            raise CalibrantError(rule, argument="prob", value=prob)
         if len(set(probs)) < len(probs):
             raise CalibrantError("must name each column once", argument="prob", value=list(probs))
         return cls(label, probs, tuple(prob) if is_mapping else (), weight, is_multiclass=True)

@@ -121,11 +121,8 @@ def read_binned_error(
     validation.check_choice(weighting, "weighting", ("mass", "width"))
     debias = validation.as_flag(debias, "debias")
     if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
-        raise CalibrantError(
-            "needs {norm} 'l1' or 'l2', {weighting} 'mass' and {assignment} 'hard'",
-            argument="debias",
-            value=(norm, weighting, assignment),
-        )
+        rule = "needs {norm} 'l1' or 'l2', {weighting} 'mass' and {assignment} 'hard'"
+        raise CalibrantError(rule, argument="debias", value=(norm, weighting, assignment))
     convex, by_width = assignment == "convex", weighting == "width"
     bins = read_binning(n_bins, strategy, closed)
     return BinnedError(bins, Norm(norm), convex, by_width, debias)

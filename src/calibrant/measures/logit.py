@@ -135,12 +135,8 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
         coarsest = max(
             sigma - (length - smoothing.MAX_SCALES) / (2 * smoothing.GAUSSIAN_RADIUS), 1.0
         )
-        raise CalibrantError(
-            "must be at most {maximum:.3g} for logits this far apart",
-            argument="sigma",
-            value=sigma,
-            maximum=coarsest,
-        )
+        rule = "must be at most {maximum:.3g} for logits this far apart"
+        raise CalibrantError(rule, argument="sigma", value=sigma, maximum=coarsest)
     a = interval.coefficients
     n_points = smoothing.integration_points(step / length, a.shape[-1] - 1)
     true, mass = smoothing.series_values(smoothing.damped(a, sigma / length), n_points)

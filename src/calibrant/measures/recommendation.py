@@ -240,11 +240,8 @@ def recommend(
     """
     table = read_table(y_true, y_prob, None, multiclass, labels, pos_label)
     if multiclass == "top_label":
-        raise CalibrantError(
-            "must be 'confidence', 'classwise' or a class label: others were not studied",
-            argument="multiclass",
-            value=multiclass,
-        )
+        rule = "must be 'confidence', 'classwise' or a class label: others were not studied"
+        raise CalibrantError(rule, argument="multiclass", value=multiclass)
     problems = list(reduce_table(table, multiclass, labels).problems())
     if not all(problem.is_exact for problem in problems):
         raise CalibrantError("recommend needs the scores, which a sketch does not keep: give rows")

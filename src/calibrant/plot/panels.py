@@ -168,12 +168,8 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
     if isinstance(multiclass, str) and multiclass == "classwise":
         p, labels = as_array(y_prob, "y_prob"), options.get("labels")
         if p.ndim != 2:
-            raise CalibrantError(
-                "must have one column per class for {multiclass}='classwise'",
-                argument="y_prob",
-                value=p.shape,
-                found="shape {value}",
-            )
+            rule = "must have one column per class for {multiclass}='classwise'"
+            raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
         names = range(p.shape[1]) if labels is None else list(labels)
         return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
     models = read_models(y_true, y_prob, options)
