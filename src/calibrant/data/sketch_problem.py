@@ -117,9 +117,8 @@ class SketchProblem(Problem):
         """The sums of `cell_sums` over each cell of the sketch."""
         weight, (_, pred) = self._table.weight, self._cells
         total: FloatArray = weight.sum(axis=0)
-        per_weight = np.divide(
-            self._table.squares, total, out=np.zeros_like(total), where=total > 0
-        )
+        squares = self._table.squares
+        per_weight = np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
         residual = weight * [[0.0], [1.0]] - pred
         mean = np.divide(residual, weight, out=np.zeros_like(weight), where=weight > 0)
         squares = weight * per_weight
@@ -282,14 +281,12 @@ class LogitSketch(SketchProblem):
         def interval(scale: float, *quantities: Quantity) -> LineSpectrum:
             moments = np.array([self._cell_moments(quantity) for quantity in quantities])
             moments = np.pad(moments, ((0, 0), (0, 0), (margin, margin)))
-            return LineSpectrum(
-                whole, smoothing.coefficients(moments, smoothing.n_modes(scale / (2 * reach)))
-            )
+            modes = smoothing.n_modes(scale / (2 * reach))
+            return LineSpectrum(whole, smoothing.coefficients(moments, modes))
 
         def error(scale: float, quantity: Quantity) -> float:
-            return (
-                self._smoothing_error(scale / width, quantity) + self._unplaced(scale) + _ROUNDING
-            )
+            placed = self._smoothing_error(scale / width, quantity)
+            return placed + self._unplaced(scale) + _ROUNDING
 
         return Line(interval, self._ends, partial(max, self.finest_scale * 2 * LOGIT_REACH), error)
 

@@ -101,16 +101,16 @@ class Columns:
                 continue
             if role != "label" or not self.is_multiclass:
                 several = ", or give one column of probabilities per class" * (role == "label")
-                raise CalibrantError(
-                    "must hold numbers",
-                    argument=role,
-                    value=str(dtype),
-                    found="{dtype}",
-                    hint="convert it first" + several,
-                    dtype=dtype,
-                    **in_words(role, name),
-                )
+                rule, hint = "must hold numbers", "convert it first" + several
+                raise self._wrong_type(role, name, dtype, rule, hint)
         return replace(self, classes=self._classes(schema[self.label]))
+
+    @staticmethod
+    def _wrong_type(
+        role: Role, name: str, dtype: Any, rule: str, hint: str | None = None
+    ) -> CalibrantError:
+        given = {"argument": role, "value": str(dtype), "found": "{dtype}", "dtype": dtype}
+        return CalibrantError(rule, hint=hint, **given, **in_words(role, name))
 
     def _classes(self, dtype: Any) -> tuple[Any, ...]:
         """Return the class of each column: as given, numbers, or the names of the columns."""
@@ -118,14 +118,8 @@ class Columns:
             return ()
         is_number = dtype.is_numeric()
         if not is_number and dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-            raise CalibrantError(
-                "must hold the names or numbers of classes",
-                argument="label",
-                value=str(dtype),
-                found="{dtype}",
-                dtype=dtype,
-                **in_words("label", self.label),
-            )
+            rule = "must hold the names or numbers of classes"
+            raise self._wrong_type("label", self.label, dtype, rule)
         if not self.classes:
             return tuple(range(len(self.probs))) if is_number else self.probs
         kind = (int, float) if is_number else str

@@ -70,9 +70,8 @@ def kind_of(sql_type: str) -> str:
         return "number"
     if sql_type == "DATE" or sql_type.startswith("TIMESTAMP"):
         return "date"
-    return {"BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}.get(
-        sql_type.partition("(")[0], "other"
-    )
+    kinds = {"BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}
+    return kinds.get(sql_type.partition("(")[0], "other")
 
 
 def is_integer(sql_type: str) -> bool:
@@ -122,9 +121,8 @@ class OpenFile:
 
     def header(self) -> list[str]:
         """Return the names of all columns as they are written."""
-        found = self.connection.sql(
-            f"SELECT name, num_children FROM parquet_schema({_name(self.path)})"
-        ).fetchall()
+        asked = f"SELECT name, num_children FROM parquet_schema({_name(self.path)})"
+        found = self.connection.sql(asked).fetchall()
         # The first is the root; the children of a column follow it.
         names, i = [], 1
         while i < len(found):
@@ -213,12 +211,9 @@ class TextFile(OpenFile):
             if name in (columns.groups, *self.folders):
                 continue
             cast = self._as(name, self._kind(name, columns, label), comma=comma, strict=False)
-            found = (
-                self.rows.project(f"row_number() OVER () - 1, {quoted(name)} AS t, {cast} AS v")
-                .filter(f"t NOT {_IS_MISSING} AND v IS NULL")
-                .limit(1)
-                .fetchall()
-            )
+            asked = f"row_number() OVER () - 1, {quoted(name)} AS t, {cast} AS v"
+            invalid = self.rows.project(asked).filter(f"t NOT {_IS_MISSING} AND v IS NULL")
+            found = invalid.limit(1).fetchall()
             if found:
                 return _no_number(name, columns, [found[0][1]], found[0][0])
         return None
@@ -317,15 +312,9 @@ def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFil
     options = _listed(given | {name: _literal(mark) for name, mark in marks.items()})
     types = {column["name"]: column["type"] for column in columns}
     times = {"DATE": date, "TIMESTAMP": timestamp}
-    return TextFile(
-        connection,
-        path,
-        _csv(connection, path, types, f"{options}, header=true"),
-        types,
-        _folders(path, types),
-        {kind: written for kind, written in times.items() if written},
-        options,
-    )
+    times = {kind: written for kind, written in times.items() if written}
+    rows = _csv(connection, path, types, f"{options}, header=true")
+    return TextFile(connection, path, rows, types, _folders(path, types), times, options)
 
 
 def _csv(
@@ -340,10 +329,9 @@ def _csv(
 
 
 def _json(
-    connection: DuckDBPyConnection, path: Path, types: Mapping[str, str] | None = None
+    connection: DuckDBPyConnection, path: Path, types: dict[str, str] | None = None
 ) -> DuckDBPyRelation:
-    columns = None if types is None else dict(types)
-    return connection.read_json(_pattern(path), columns=columns, hive_partitioning=False)
+    return connection.read_json(_pattern(path), columns=types, hive_partitioning=False)
 
 
 def _types(rows: DuckDBPyRelation) -> dict[str, str]:

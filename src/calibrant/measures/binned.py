@@ -18,7 +18,7 @@ l2 errors and 40% of that of l1 errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, overload
 
@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
-from calibrant.data.binning import Binning, Bins, Convex, EqualMass, Fixed, Layout, Side, Uniform
+from calibrant.data.binning import Binning, Bins, BinsByCount, Convex, EqualMass, Fixed, Side
 from calibrant.data.classes import Norm, RowOptions, read_table, reduce_classes, reduce_table
 from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
@@ -39,9 +39,8 @@ __all__ = ["ace", "ece", "mce", "soft_label_ece"]
 
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
-CountRule = Callable[[Problem, Layout], int]
 
-_COUNT_RULES: dict[str, CountRule] = {
+_COUNT_RULES: dict[str, binning.CountRule] = {
     "sqrt": binning.square_root,
     "sweep": binning.largest_monotone,
     "cv": binning.leave_one_out,
@@ -75,19 +74,6 @@ class EceOptions(SoftLabelOptions, total=False):
     debias: bool
 
 
-@dataclass(frozen=True)
-class BinsByCount:
-    """Bins of a layout, in a number that is given or chosen by a rule."""
-
-    layout: Layout
-    count: int | CountRule
-
-    def bins(self, problem: Problem) -> Bins:
-        """Return the bins for a problem."""
-        count = self.count if isinstance(self.count, int) else self.count(problem, self.layout)
-        return self.layout.bins(problem, count)
-
-
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     """Parse the options of bins."""
     validation.check_choice(closed, "closed", ("left", "right"))
@@ -102,7 +88,7 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
             raise CalibrantError(rule, argument="n_bins", value=n_bins)
         return Fixed(_checked_edges(strategy), closed)
     validation.check_choice(strategy, "strategy", ("uniform", "quantile"))
-    layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
+    layout = binning.Uniform(closed) if strategy == "uniform" else EqualMass()
     return BinsByCount(layout, count)
 
 
@@ -143,7 +129,7 @@ class BinnedError(Measure):
         bins = self.binning.bins(problem)
         if self.debias:
             return self._debiased(problem, bins)
-        assignment = Convex(bins) if self.convex else bins
+        assignment = Convex(bins.edges, bins.widths) if self.convex else bins
         if self.norm is Norm.L1 and not self.by_width:
             (residual,) = problem.totals(assignment, "residual")
             return float(np.abs(residual).sum() / problem.weight)

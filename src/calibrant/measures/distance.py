@@ -106,11 +106,6 @@ class Transport:
         """The cost of moving and dropping: the weak calibration error."""
         return abs(self.dropped) + self.work
 
-    @property
-    def max_distance(self) -> float:
-        """An upper bound on the distance to calibration: see :func:`distance_bounds`."""
-        return abs(self.dropped) + 2 * self.work
-
     def witness(self) -> FloatArray:
         """Return v at each score, 1-Lipschitz and within [-1, 1], with sum of v residual = cost.
 
@@ -394,8 +389,8 @@ def distance_bounds(
     DistanceBounds(0.0375 <= distance <= 0.045)
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    transport = cheapest_transport(problem)
-    return DistanceBounds(transport.min_distance, transport.max_distance)
+    found = cheapest_transport(problem)
+    return DistanceBounds(found.min_distance, abs(found.dropped) + 2 * found.work)
 
 
 def laplace_kernel_error(

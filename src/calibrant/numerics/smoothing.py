@@ -33,7 +33,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
@@ -252,20 +251,6 @@ def l2_norm(a: FloatArray, scale: float) -> float:
 # Intervals of the line
 
 
-class Axis(Protocol):
-    """An interval that holds points of the line."""
-
-    @property
-    def length(self) -> float:
-        """The length of the interval."""
-
-    def fractions(self, u: FloatArray) -> FloatArray:
-        """Return where points of the line lie in the interval, from 0 to 1."""
-
-    def positions(self, fraction: FloatArray) -> FloatArray:
-        """Return where fractions of the interval lie on the line."""
-
-
 @dataclass(frozen=True)
 class Span:
     """All of the line from one point to another."""
@@ -321,11 +306,15 @@ class Packed:
         return np.asarray(self.first[run] + (inside - self.start[run]))
 
 
+# An interval that holds points of the line.
+Axis = Span | Packed
+
+
 @dataclass(frozen=True, eq=False)
 class LineSpectrum:
     """Points of the line, ready to be smoothed."""
 
-    axis: Axis  # the interval that holds them
+    axis: Axis
     coefficients: FloatArray  # cosine coefficients over it, one row per set of values
 
 
