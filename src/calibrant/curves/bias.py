@@ -31,8 +31,6 @@ from calibrant.formatting import TextTable, interval_cells, interval_digits, per
 from calibrant.inference.intervals import read_codes
 from calibrant.numerics import probability
 
-__all__ = ["bias_along"]
-
 # Distinct numbers have parts of their own where they have this many rows each, on average.
 _SEVERAL_ROWS = 5
 # Significant digits of numbers, and units of dates, in labels: the first that keep parts distinct.

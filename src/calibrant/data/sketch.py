@@ -30,8 +30,6 @@ from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.numerics import passes
 
-__all__ = ["Sketch"]
-
 # From so many rows on, it is faster to count them while they are checked.
 _LONG = 1 << 15
 # Counts of fewer rows than this are kept in half the memory while rows are counted.

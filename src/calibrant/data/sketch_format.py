@@ -56,15 +56,8 @@ def to_bytes(cells: Cells, table: CellTable) -> bytes:
     flags = _WEIGHED * (weighed is not None)
     flags |= _IS_WEIGHTED * table.is_weighted | _IS_SOFT * table.is_soft
     true_squared = 0.0 if weighed is None else weighed.true_squared
-    numbers = (
-        _VERSION,
-        _SCALES.index(cells.scale),
-        flags,
-        cells.n_cells,
-        len(filled),
-        true_squared,
-    )
-    header = _HEADER.pack(_MAGIC, *numbers)
+    start = _MAGIC, _VERSION, _SCALES.index(cells.scale), flags
+    header = _HEADER.pack(*start, cells.n_cells, len(filled), true_squared)
     arrays = [filled.astype("<u4")]
     arrays += [table.counts[:, filled].astype("<i8"), table.offsets[:, filled].astype("<c16")]
     if weighed is not None:

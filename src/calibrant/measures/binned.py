@@ -35,8 +35,6 @@ from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure, MeasureInfo
 
-__all__ = ["ace", "ece", "mce", "soft_label_ece"]
-
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
 

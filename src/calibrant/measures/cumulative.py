@@ -32,8 +32,6 @@ from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm
 
-__all__ = ["cumulative_curve", "ecce_mad", "ecce_r"]
-
 # From so many rows on, sorting those near the extremes alone is four times as fast as sorting all
 # (measured at 10^7); the cells in which the others are pooled.
 _MANY, _CELLS = 1 << 17, 1 << 16

@@ -45,8 +45,6 @@ from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.smoothing import GAUSSIAN, KERNELS, Axis, Kernel, LineSpectrum, Span
 
-__all__ = ["density_ece"]
-
 Bandwidth = float | Literal["silverman"]
 
 # Silverman's bandwidth for scores that do not vary at all.

@@ -41,14 +41,6 @@ from calibrant.data.problem import Problem
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.monotone import isotonic_fit_l1
 
-__all__ = [
-    "distance_bounds",
-    "interval_error",
-    "laplace_kernel_error",
-    "weak_calibration_error",
-    "weak_calibration_witness",
-]
-
 
 @dataclass(frozen=True, repr=False)
 class DistanceBounds(Result):

@@ -38,8 +38,6 @@ from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.probability import logit
 
-__all__ = ["logit_smoothed_ece"]
-
 
 class LogitOptions(RowOptions, total=False):
     """Options of :func:`logit_smoothed_ece`."""

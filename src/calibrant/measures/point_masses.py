@@ -17,8 +17,6 @@ from calibrant.data.binning import UniformBins
 from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.rows import Sample
 
-__all__ = ["are_few", "point_masses"]
-
 Mask = npt.NDArray[np.bool_]
 
 # Up to this many distinct scores, with at least so many rows per score on average, are all marked.

@@ -23,8 +23,6 @@ from calibrant.data.classes import ClassTable, read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned import ece
 
-__all__ = ["Alternative", "Recommendation", "Similar", "recommend"]
-
 Option = str | int | float | bool
 
 _QUANTILE: dict[str, Option] = {"strategy": "quantile"}

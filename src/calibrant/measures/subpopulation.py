@@ -37,8 +37,6 @@ from calibrant.measures.cumulative import (
     cumulative_differences,
 )
 
-__all__ = ["subpopulation_curve"]
-
 Mask = npt.NDArray[np.bool_]
 
 

@@ -44,8 +44,6 @@ from calibrant.plot.common import (
     write_above,
 )
 
-__all__ = ["bias_along"]
-
 # Inches: with numbers; and with names, around them all and for each, more with several models.
 _WIDTH, _HEIGHT = 5.4, 3.8
 _AROUND, _LANE, _LANE_OF_MORE = 1.1, 0.25, 0.09

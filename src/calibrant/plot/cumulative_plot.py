@@ -40,8 +40,6 @@ from calibrant.plot.common import (
     write_inside,
 )
 
-__all__ = ["cumulative"]
-
 _WIDTH, _HEIGHT = 5.4, 3.8
 # Up to this many distinct scores are all written along the top; of more, round ones: a few first,
 # then less round ones in wide gaps. Minimum distances are fractions of the axis.

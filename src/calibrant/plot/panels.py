@@ -40,8 +40,6 @@ from calibrant.plot.common import (
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
 from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
 
-__all__ = ["assessment", "small_multiples"]
-
 # Inches of a panel, and of the labels along the outer ones.
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5

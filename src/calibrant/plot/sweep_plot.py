@@ -30,8 +30,6 @@ from calibrant.plot.common import (
     resolve_colors,
 )
 
-__all__ = ["bins_sweep"]
-
 _WIDTH, _HEIGHT = 5.4, 3.6
 # Up to so many numbers of bins each have their own tick.
 _FEW_COUNTS = 10
