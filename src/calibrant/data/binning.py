@@ -128,12 +128,10 @@ class UniformBins(Bins):
         return (_kept_uniform if n_bins <= _FEW_BINS else _uniform)(n_bins, closed)
 
     def divided(self, n_parts: int) -> UniformBins:
-        """Return bins each of which is one of `n_parts` of equal width of these."""
         return UniformBins.of(self.n_bins * n_parts, self.closed)
 
     @property
     def is_uniform(self) -> bool:
-        """Whether bin k of B holds exactly the scores k/B <= p < (k+1)/B, the last one also 1."""
         return self.closed == "left"
 
     @cached_property
@@ -145,7 +143,6 @@ class UniformBins(Bins):
         return self.edges[1:]
 
     def index(self, p: FloatArray) -> Index:
-        """Return the bin of each score."""
         # k/B and p*B are each rounded once, so p*B may be on the wrong side of a whole number by a
         # few units in the last place. Scaling the product by more than that makes the error
         # one-sided, and one comparison with the exact edge corrects it.

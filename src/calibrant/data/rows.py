@@ -129,22 +129,18 @@ class Sample(Problem):
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return len(self.p)
 
     @cached_property
     def weight(self) -> float:
-        """The total weight W."""
         return float(self.n) if self.w is None else float(self.w.sum(dtype=np.float64))
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows carry weights of their own."""
         return self.w is not None
 
     @cached_property
     def is_soft(self) -> bool:
-        """Whether any outcome lies strictly between 0 and 1."""
         y = self.rows.y
         if y.dtype.kind != "f":
             return False
@@ -172,7 +168,6 @@ class Sample(Problem):
         return Sample(rows.y[which], rows.p[which], w, rows.lowest)
 
     def part(self) -> Sample:
-        """Return the problem of some of many rows, taken evenly from all of them."""
         y, p = self._some(self.y), self._some(self.p)
         # A part alone would not tell the position of an invalid row.
         if not self.is_validated and not (validation.are_unit(p) and validation.are_unit(y)):
@@ -186,7 +181,6 @@ class Sample(Problem):
         return np.concatenate([column[start : start + _RUN_ROWS] for start in starts])
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Return one row of sums over bins for each quantity."""
         if assignment.is_uniform and (columns := self._compiled_columns()):
             found = passes.bin_sums(*columns, assignment.n_bins)
             if found is not None:
@@ -208,7 +202,6 @@ class Sample(Problem):
         return sums
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
-        """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         n_cells, n_moments = smoothing.resolution(self.n, scale)
         found: list[FloatArray | None] = [None]
         if n_moments == passes.N_MOMENTS and (columns := self._compiled_columns()):
@@ -226,8 +219,6 @@ class Sample(Problem):
         return (self.p, self.y) if is_worth_while else None
 
     def logit_line(self, tails: float) -> Line:
-        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
-
         def blocks(*quantities: Quantity) -> Blocks:
             for p, y, w in self.blocks():
                 values = _values(quantities, p, y, w)
@@ -252,7 +243,6 @@ class Sample(Problem):
         return line_of_rows(blocks, in_order, ends, logit_range(self), self.n, tails)
 
     def squared_error(self) -> float:
-        """Return the sum of w (p - y)^2."""
         total = 0.0
         for p, y, w in self.blocks():
             squares = np.square(y - p)
@@ -261,7 +251,6 @@ class Sample(Problem):
 
     @cached_property
     def pooled(self) -> Pooled:
-        """The rows pooled by score."""
         if self.w is None and not self.is_soft:
             return joined(pooled_keys(sorted_keys(self.blocks(), self.n)))
         return pooled_rows(*self.columns())
@@ -280,7 +269,6 @@ class Sample(Problem):
         return with_extremes(np.concatenate(kept), np.concatenate(extremes))
 
     def cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
-        """Return sums over the rows of any cells of scores, shape (5, 2, n_cells)."""
         if self.is_weighted or self.is_soft:
             return self._weighted_cell_sums(cell_of, n_cells)
         count, pred = np.zeros((2, 2 * n_cells))

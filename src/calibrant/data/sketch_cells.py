@@ -103,7 +103,6 @@ class ProbabilityCells(Cells):
         return self._bins.edges
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
-        """Write the cell of each score and its offset from the cell's centre."""
         np.multiply(p, self.n_cells, out=offset)
         np.floor(offset, out=cell)
         offset -= cell
@@ -132,7 +131,6 @@ class LogitCells(Cells):
         return _logit_edges(self.n_cells)
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
-        """Write the cell of each score and its offset from the cell's centre."""
         edges, n = self.edges, self.n_cells
         (outside,) = np.nonzero((p < edges[0]) | (p >= edges[-1]))
         place = logit(p)

@@ -68,22 +68,18 @@ class SketchProblem(Problem):
 
     @cached_property
     def n(self) -> int:
-        """The number of rows."""
         return self._table.n
 
     @cached_property
     def weight(self) -> float:
-        """The total weight W."""
         return self.sketch.weight
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows carry weights of their own."""
         return self._table.is_weighted
 
     @property
     def is_soft(self) -> bool:
-        """Whether any outcome lies strictly between 0 and 1."""
         return self._table.is_soft
 
     @property
@@ -183,13 +179,11 @@ class ProbabilitySketch(SketchProblem):
 
     @cached_property
     def sum_error(self) -> float:
-        """A bound on the rounding error of sums over cells, divided by W."""
         # Rows are added one after another; an offset is at most a cell's width.
         size = self.cell_width if self._table.weighed is None else 1.0
         return 1e-12 + 2.0**-52 * size * float(self._table.rows.max())
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Return the sums over bins, one row per quantity, exactly."""
         n_cells, n_bins = self.sketch.n_cells, assignment.n_bins
         if not assignment.is_uniform:
             raise SketchError(
@@ -208,12 +202,10 @@ class ProbabilitySketch(SketchProblem):
         return np.asarray(cells.reshape(len(quantities), n_bins, -1).sum(axis=2))
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
-        """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         moments = np.array([self._cell_moments(quantity) for quantity in quantities])
         return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
-        """Bound the L1 error, divided by W, of a quantity smoothed at `scale`."""
         return self._smoothing_error(scale * self.sketch.n_cells, quantity) + _ROUNDING
 
     @cached_property
@@ -236,7 +228,6 @@ class ProbabilitySketch(SketchProblem):
         )
 
     def squared_error(self) -> float:
-        """Return the sum of w (p - y)^2, exactly."""
         p0, width = self._expansion[0], self.cell_width
         mass, first, second = self._moments
         # p^2 = c^2 + 2 c d / N + (d / N)^2, row by row.
@@ -269,7 +260,6 @@ class LogitSketch(SketchProblem):
         raise _other_scale("probability")
 
     def logit_line(self, tails: float) -> Line:
-        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
         if tails > LOGIT_REACH:
             rule = "a sketch smooths logits at scales up to {maximum:g}"
             raise SketchError(rule, value=tails, maximum=LOGIT_REACH)

@@ -51,7 +51,7 @@ class Scores(Protocol):
 
 
 @dataclass(frozen=True)
-class BetaScores:
+class BetaScores(Scores):
     """p ~ Beta(a, b), with whole a and b: a polynomial density, so exact quadrature."""
 
     a: int
@@ -65,11 +65,9 @@ class BetaScores:
         return f"Beta({self.a}, {self.b})"
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `n` predictions."""
         return rng.beta(self.a, self.b, n)
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
-        """Return ascending points and their masses, with panels ending at `breaks`."""
         points, widths = _gauss_legendre(_panel_ends(breaks))
         scale = self.a * math.comb(self.a + self.b - 1, self.a)
         density = scale * points ** (self.a - 1) * (1 - points) ** (self.b - 1)
@@ -77,7 +75,7 @@ class BetaScores:
 
 
 @dataclass(frozen=True)
-class LogitNormalScores:
+class LogitNormalScores(Scores):
     """logit p ~ N(mean, sd^2): for a large mean much of the mass lies very close to 1."""
 
     mean: float
@@ -97,13 +95,11 @@ class LogitNormalScores:
         return f"sigmoid(N({self.mean:g}, {self.sd:g}^2))"
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `n` predictions."""
         from scipy.special import expit
 
         return np.asarray(expit(rng.normal(self.mean, self.sd, n)))
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
-        """Return ascending points and their masses, with panels ending at `breaks`."""
         from scipy.special import expit
 
         inner = _panel_ends(breaks)[1:-1]
@@ -117,7 +113,7 @@ class LogitNormalScores:
 
 
 @dataclass(frozen=True)
-class RoundedScores:
+class RoundedScores(Scores):
     """Continuous scores rounded to a multiple of 1 / levels: ties, and scores on bin edges."""
 
     exact: Scores
@@ -130,7 +126,6 @@ class RoundedScores:
         return f"{self.exact} rounded to 1/{self.levels}"
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `n` predictions."""
         return np.rint(self.exact.sample(n, rng) * self.levels) / self.levels
 
     def quadrature(self, _breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:

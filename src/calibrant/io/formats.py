@@ -146,18 +146,15 @@ class JsonFile(OpenFile):
     form: ClassVar[GroupForm] = "json"
 
     def header(self) -> list[str]:
-        """Return the names of all columns as they are written."""
         return list(self.types)
 
     def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
-        """Return rows, and in them the columns that are asked for as SQL."""
         kinds = {name: self._kind(name, columns, label) for name in columns.names}
         own = {name: kind for name, kind in kinds.items() if name in self.types}
         rows = _json(self.connection, self.path, {**self.types, **own})
         return rows, {name: OpenFile.sql(self, name) for name in columns.names}
 
     def sql(self, name: str) -> str:
-        """Return a column in its type, as SQL."""
         sql = OpenFile.sql(self, name)
         return sql if name in self.folders else f"CAST({sql} AS {self.types[name]})"
 
@@ -184,12 +181,10 @@ class TextFile(OpenFile):
     form: ClassVar[GroupForm] = "text"
 
     def sql(self, name: str) -> str:
-        """Return a column in its type, as SQL."""
         own = name not in self.folders
         return self._as(name, self.types[name]) if own else OpenFile.sql(self, name)
 
     def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
-        """Return rows, and in them the columns that are asked for as SQL."""
         comma = self._has_decimal_commas(columns)
         found = {
             name: OpenFile.sql(self, name)
@@ -200,12 +195,10 @@ class TextFile(OpenFile):
         return self.rows, found
 
     def header(self) -> list[str]:
-        """Return the names of all columns as they are written."""
         rows = _csv(self.connection, self.path, list(self.types), f"{self.options}, header=false")
         return [str(cell) for cell in rows.limit(1).fetchall()[0]]
 
     def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
-        """Return the error of a value that is not of the type asked for, if there is one."""
         comma = self._has_decimal_commas(columns)
         for name in columns.names:
             if name in (columns.groups, *self.folders):

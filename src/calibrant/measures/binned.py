@@ -123,7 +123,6 @@ class BinnedError(Measure):
     debias: bool = False
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         bins = self.binning.bins(problem)
         if self.debias:
             return self._debiased(problem, bins)
@@ -145,7 +144,6 @@ class BinnedError(Measure):
 
     @property
     def no_interval(self) -> str:
-        """Why there is no confidence interval."""
         reasons = (
             (self.norm is Norm.MAX, "norm='max', the error of its noisiest bin: give 'l1' or 'l2'"),
             (self.debias, "debias=True: its bias_corrected field serves instead"),

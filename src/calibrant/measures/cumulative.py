@@ -222,7 +222,6 @@ class CumulativeError(Measure):
     normalize: bool = False
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         differences = cumulative_differences(problem, only_extremes=True)
         excursion = differences.excursion(self.statistic)
         if self.normalize:
@@ -230,7 +229,6 @@ class CumulativeError(Measure):
         return excursion
 
     def error_bound(self, problem: Problem, value: float) -> float:
-        """Bound the distance from the error of the rows themselves."""
         # Within a cell either extreme may be exceeded, and the range has both.
         error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
@@ -244,7 +242,6 @@ class CumulativeError(Measure):
 
     @property
     def no_interval(self) -> str:
-        """Why there is no confidence interval."""
         return "with normalize=True, which changes units with n" if self.normalize else ""
 
     def image(self, problem: Problem, value: float) -> LinearImage:

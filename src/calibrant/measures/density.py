@@ -118,11 +118,9 @@ class DensityError(Measure):
         return Densities(t, weight, true, nil, width, axis, (domain.low, domain.high))
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         return self.densities(problem).error
 
     def error_bound(self, problem: Problem, value: float) -> float:
-        """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0
         width = self.densities(problem).bandwidth

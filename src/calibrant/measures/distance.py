@@ -157,7 +157,6 @@ class WeakCalibrationError(Measure):
     """The largest mean of v(p) (y - p) over 1-Lipschitz v within [-1, 1]."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         return cheapest_transport(problem).cost
 
 
@@ -166,7 +165,6 @@ class LaplaceKernelError(Measure):
     """The root mean of r_i r_j exp(-abs(p_i - p_j)) over all pairs of rows."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         score, residual = problem.rows.pooled.score, problem.rows.pooled.residual / problem.weight
         # S_i of laplace_kernel_error. Scores lie in [0, 1]: no exponential here is far from 1.
         sums = np.cumsum((residual * np.exp(-score))[::-1])[::-1] * np.exp(score)
@@ -179,7 +177,6 @@ class IntervalError(Measure):
     """The minimum of (expected binned ECE at width 2^-k) + 2^-k over k >= 0."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         residual = problem.rows.pooled.residual / problem.weight
         smallest = float(np.abs(residual).sum())
         # No width below 2^-52 can lower the error by more than that.

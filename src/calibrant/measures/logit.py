@@ -54,7 +54,6 @@ class LogitSmoothedError(Measure):
     noise: Literal["gaussian", "uniform"] = "gaussian"
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         if self.noise == "gaussian":
             return gaussian_noise(problem.logit_line(self.sigma), problem.weight, self.sigma)
         p, y, w = problem.rows.columns()
@@ -70,7 +69,6 @@ class LogitSmoothedError(Measure):
         return _at_infinity(line) + (uniform_noise(*rows, self.sigma) if inside.any() else 0.0)
 
     def error_bound(self, problem: Problem, value: float) -> float:
-        """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0
         line = problem.logit_line(self.sigma)
@@ -78,7 +76,6 @@ class LogitSmoothedError(Measure):
 
     @property
     def no_interval(self) -> str:
-        """Why there is no confidence interval."""
         return "with uniform noise: give noise='gaussian'" if self.noise == "uniform" else ""
 
     def image(self, problem: Problem, value: float) -> LinearImage:
