@@ -122,10 +122,8 @@ class Sample(Problem):
         """Return the same rows under weights `w`, without those of weight 0."""
         if w is None:
             return self
-        if w.min() > 0:
-            return Sample(self.y, self.p, w)
-        kept = np.flatnonzero(w)
-        return Sample(self.y[kept], self.p[kept], w[kept])
+        weighted = Sample(self.y, self.p, w)
+        return weighted if w.min() > 0 else weighted.take(np.flatnonzero(w))
 
     @property
     def n(self) -> int:

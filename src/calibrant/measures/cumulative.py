@@ -191,14 +191,10 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
     n, p = count[:, closed].sum(axis=0), pred[:, closed].sum(axis=0)
     true = count[1, closed]
     cells = Pooled(np.minimum(p / n, 1.0), n, n, n, true, true - p)
-    near = []
-    for score, y, _ in rows.blocks():
-        (inside,) = np.nonzero(is_open[bins.index(score)])
-        near.append((score[inside], y[inside]))
-    scores, outcomes = (np.concatenate(parts) for parts in zip(*near, strict=True))
-    if not len(scores):
+    near = np.concatenate([is_open[bins.index(score)] for score, _, _ in rows.blocks()])
+    if not near.any():
         return cells
-    single = Sample(outcomes, scores).pooled
+    single = rows.take(np.flatnonzero(near)).pooled
     order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
     return joined((cells, single), order)
 
