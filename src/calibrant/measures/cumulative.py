@@ -205,8 +205,12 @@ def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
         rule = "must be 0 or 1 for {purpose}, as the noise of soft labels is unknown"
         raise CalibrantError(rule, argument="y_true", found="soft labels", purpose=purpose)
     if differences.sigma == 0:
-        rule = "must hold a prediction strictly between 0 and 1 for {purpose}: without any there is"
-        raise CalibrantError(f"{rule} no noise", argument="y_prob", purpose=purpose)
+        raise CalibrantError(
+            "must hold a prediction strictly between 0 and 1 for {purpose}: without any there is "
+            "no noise",
+            argument="y_prob",
+            purpose=purpose,
+        )
     return differences.sigma
 
 
