@@ -18,8 +18,6 @@ from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, InvalidRows, OnInvalid
 from calibrant.io.frames import SketchBuilder, in_order, sketch_in_engine
 
-__all__ = ["sketch"]
-
 # One sketch per class: a thousand of these are 120 MB.
 CLASSWISE_CELLS = 2520
 

@@ -17,8 +17,6 @@ from calibrant.data.sketch import Sketch
 from calibrant.formatting import TextTable
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 
-__all__ = ["bin_table"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinTable(TabularResult):
@@ -138,11 +136,5 @@ def table_of(problem: Problem, bins: Bins) -> BinTable:
     rows, weight, pred, true = problem.totals(bins, "rows", "weight", "pred", "true")
     with np.errstate(invalid="ignore"):
         mean_pred, mean_true = pred / weight, true / weight
-    return BinTable(
-        edges=bins.edges,
-        n=rows.astype(np.int64),
-        weight=weight,
-        mean_pred=mean_pred,
-        mean_true=mean_true,
-        gap=mean_true - mean_pred,
-    )
+    means = mean_pred, mean_true, mean_true - mean_pred
+    return BinTable(bins.edges, rows.astype(np.int64), weight, *means)
