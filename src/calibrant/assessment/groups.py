@@ -31,8 +31,6 @@ from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumu
 from calibrant.measures.smooth import SmoothError
 from calibrant.numerics.probability import benjamini_hochberg, holm
 
-__all__ = ["GroupRow", "GroupTable", "by_group"]
-
 Adjustment = Literal["holm", "benjamini_hochberg"]
 
 _ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
@@ -229,8 +227,7 @@ def by_group(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
 
         A dictionary of sketches, one per group, such as :func:`calibrant.sketch` makes with ``by``,
         replaces all three arrays.
@@ -258,8 +255,7 @@ def by_group(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; 0 to C - 1 by default.
     pos_label : label, optional

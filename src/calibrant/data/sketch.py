@@ -111,8 +111,7 @@ class Sketch:
         Parameters
         ----------
         y_true : array_like
-            Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has
-            several columns.
+            Outcomes: 0/1 or bool; two labels with `pos_label`; or classes.
         y_prob : array_like of shape (n,)
             Predicted probabilities.
         sample_weight : array_like, optional

@@ -165,8 +165,7 @@ class ReliabilityDisplay(Display):
         Parameters
         ----------
         y_true : array_like of outcomes or soft labels
-            Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-            where `y_prob` has several columns.
+            Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
         y_prob : array_like
             Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
         name : str, optional
@@ -307,8 +306,7 @@ class CumulativeDisplay(Display):
         Parameters
         ----------
         y_true : array_like
-            Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has
-            several columns.
+            Outcomes: 0/1 or bool; two labels with `pos_label`; or classes.
         y_prob : array_like
             Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
         name : str, optional

@@ -288,8 +288,8 @@ def ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
+        sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -379,8 +379,8 @@ def mce(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
+        sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -451,8 +451,7 @@ def ace(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -536,8 +535,8 @@ def soft_label_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
+        sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}

@@ -192,8 +192,7 @@ def recommend(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
 
         They are validated, but the recommendation does not depend on them.
     y_prob : array_like

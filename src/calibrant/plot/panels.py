@@ -73,9 +73,9 @@ def small_multiples(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
-        several models a mapping from names to these.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. Or in
+        place of both arrays a sketch or a result, or for several models a mapping from names to
+        these.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -228,8 +228,8 @@ def assessment(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
+        sketch replaces both arrays.
 
         So does an `Assessment`.
     y_prob : array_like, optional

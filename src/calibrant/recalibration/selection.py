@@ -38,8 +38,6 @@ from calibrant.measures.scores import LOSSES
 from calibrant.recalibration.calibrator import Calibrator, check_order, check_positive_column
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
 
-__all__ = ["Candidate", "Recalibration", "cross_fitted", "recalibrate"]
-
 Method = str | Calibrator
 Score = Literal["brier", "log"]
 Table = Sample | ClassTable
@@ -72,8 +70,7 @@ def recalibrate(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     method : str, Calibrator or sequence of these
@@ -217,8 +214,7 @@ def cross_fitted(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
     cv : int
         Number of folds, drawn at random and stratified by outcome.
     rng : int or numpy.random.Generator
