@@ -16,7 +16,7 @@ Statistics other than excursions are simulated on residual totals of at most 102
 each other within clusters, or are soft, their noise is known from the residuals alone: then the
 residuals of each cluster, or row, are kept or change sign together. That has the distribution of
 the null hypothesis where residuals are as likely as their negatives, and nearly so where clusters
-are many.
+are many. Their variance is never less than that of independent calibrated outcomes.
 """
 
 from __future__ import annotations
@@ -244,7 +244,12 @@ class NullCells:
         if clusters is None and problem.is_soft and problem.is_exact:
             clusters = Clusters.single_rows(problem.n, rng)
         if clusters is not None:
-            return cls(cells, _sign_flips(_cluster_totals(problem, clusters, cell_of, filled)))
+            totals = _cluster_totals(problem, clusters, cell_of, filled)
+            # Where few events were seen, residuals say too little of the noise.
+            expected, seen = float(cells.calibrated_variance.sum()), float(np.square(totals).sum())
+            if 0 < seen < expected:
+                totals *= math.sqrt(expected / seen)
+            return cls(cells, _sign_flips(totals))
         if problem.is_exact and problem.n <= _MOST_ROWS and not problem.is_soft:
             return cls(cells, _outcomes_in_cells(problem, cell_of))
         return cls(cells, cells.calibrated_noise)

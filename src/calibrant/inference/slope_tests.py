@@ -141,7 +141,8 @@ def spiegelhalter_test(
 
     With `clusters` the numerator is the sum over clusters of S_g = sum w (y - p)(1 - 2 p), and its
     variance G / (G - 1) times the sum of their squared deviations from their mean; z is compared
-    with Student's t with G - 1 degrees of freedom, G being the number of clusters.
+    with Student's t with G - 1 degrees of freedom, G being the number of clusters. The variance is
+    never taken to be less than that of independent rows.
 
     For calibrated predictions a nominal 5% was 4 to 5% where at least 2 events and 2 non-events
     were expected, and anything from 2 to 8% with fewer: 7 to 8% for predictions from Beta(1, 99) at
@@ -170,10 +171,10 @@ def spiegelhalter_test(
     if clusters is not None:
         scores = _Clustered.read(clusters, sample_weight, problem, pooled).totals(factor[:, None])
         n_clusters = len(scores)
-        noise = float(n_clusters * scores.var(ddof=1))
+        noise = max(float(n_clusters * scores.var(ddof=1)), noise)
     total = float(pooled.weight.sum())
     excess, sigma = float(pooled.residual @ factor) / total, math.sqrt(noise) / total
-    z = excess / sigma if sigma > 0 else math.copysign(math.inf, excess) if excess else 0.0
+    z = excess / sigma
     return TestResult(
         statistic=excess,
         normalized=z,
@@ -252,8 +253,9 @@ def calibration_slope_test(
 
     With `clusters`, U is the sum of the scores U_g of G clusters. Q = U' (sum U_g U_g')^-1 U makes
     Hotelling's T-squared, (G - 1) Q / (G - Q), whose distribution for normal scores gives
-    P = (1 - Q / G)^((G - 2) / 2). The B of the standard errors is G / (G - 1) times the sum of
-    the squares of clusters' scores at the fit.
+    P = (1 - Q / G)^((G - 2) / 2); in no direction is the variance taken to be less than that of
+    independent rows. The B of the standard errors is G / (G - 1) times the sum of the squares of
+    clusters' scores at the fit.
 
     References
     ----------
@@ -286,7 +288,8 @@ def calibration_slope_test(
         p_value = math.exp(-statistic / 2)
     else:
         known = _Clustered.read(clusters, sample_weight, problem, pooled)
-        statistic, p_value = _hotelling(known.totals(np.column_stack((np.ones_like(u), u))))
+        scores = known.totals(np.column_stack((np.ones_like(u), u)))
+        statistic, p_value = _hotelling(scores, float(noise.sum()))
     intercept, slope, intercept_error, slope_error = _fit(origin, x, pooled, known)
     return SlopeTestResult(
         intercept=intercept,
@@ -348,13 +351,15 @@ class _Clustered:
         return np.column_stack(sums)
 
 
-def _hotelling(scores: FloatArray) -> tuple[float, float]:
-    """Return T-squared of the mean of two-dimensional scores, one per cluster, and its P-value."""
+def _hotelling(scores: FloatArray, least: float) -> tuple[float, float]:
+    """Return T-squared of the sum of two-dimensional scores, one per cluster, and its P-value.
+
+    The variance in any direction is at least that of independent calibrated outcomes, `least`.
+    """
     n, total = len(scores), scores.sum(axis=0)
-    # The least-squares fit of scores to a constant 1 explains Q of n.
-    found = np.linalg.lstsq(scores, np.ones(n), rcond=None)[0]
-    explained = min(max(float(total @ found), 0.0), float(n))
-    rest = n - explained
+    variance, direction = np.linalg.eigh(scores.T @ scores)
+    explained = float(((total @ direction) ** 2 / np.maximum(variance, least)).sum())
+    rest = max(n - explained, 0.0)
     statistic = (n - 1) * explained / rest if rest > 0 else math.inf
     return statistic, (rest / n) ** ((n - 2) / 2)
 
