@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from time import perf_counter
 from typing import Any
 from zlib import crc32
 
@@ -18,27 +17,30 @@ import numpy as np
 from scipy.special import expit, logit
 
 import calibrant as cb
-from calibrant.inference.joint_test import PARTS
+from calibrant.data.classes import one_problem
+from calibrant.inference.joint_test import PARTS, Statistics, minimum_rank
+from calibrant.inference.null_simulation import NullCells
 from studies.frame import AnyArray, FloatArray, Part, Report, Study, Tables, grid, page
 
 NAME = "power"
 ALPHA = 0.05
-N_RESAMPLES = 399
-N_CLUSTERS, CLUSTERED_ROWS, CORRELATION = 50, 1000, 0.2
+N_RESAMPLES = 999
+# So many samples of outcomes share their scores and the resamples to which they are compared.
+N_SHARED = 20
+N_CLUSTERS, CLUSTERED_ROWS, CORRELATION, N_CLUSTER_RESAMPLES = 50, 1000, 0.2, 399
 Generator = np.random.Generator
 Scores = Callable[[Generator, int], FloatArray]
 
 
 @dataclass(frozen=True)
 class Rejections:
-    """How often a test rejects samples of a population, and how long it takes."""
+    """How often a test rejects samples of a population."""
 
     population: str
     n: int
     test: str
     repetitions: int
     rejected: int
-    milliseconds: float
 
 
 @dataclass(frozen=True)
@@ -140,22 +142,29 @@ def measure(
     """Yield how often each test rejects samples of a population."""
     rng, population = np.random.default_rng([crc32(name.encode()), n]), populations[name]
     counts: dict[str, int] = {}
-    seconds = 0.0
-    for _ in range(repetitions):
+    for _ in range(repetitions // N_SHARED):
         p = population.scores(rng, n)
         w = None if population.weights is None else population.weights(rng, n)
-        y = rng.random(n) < population.truth(p)
-        start = perf_counter()
-        joint = cb.calibration_test(y, p, sample_weight=w, n_resamples=N_RESAMPLES, rng=rng)
-        seconds += perf_counter() - start
-        _count(counts, {"joint": joint.p_value, **_parts(joint), **others(y, p, w)})
+        outcomes = rng.random((N_SHARED, n)) < population.truth(p)
+        for y, joint in zip(outcomes, joint_p_values(outcomes, p, w, rng), strict=True):
+            _count(counts, {**joint, **others(y, p, w)})
     for test, rejected in counts.items():
-        time = 1000 * seconds / repetitions if test == "joint" else np.nan
-        yield Rejections(name, n, test, repetitions, rejected, round(time, 1))
+        yield Rejections(name, n, test, repetitions, rejected)
 
 
-def _parts(joint: cb.CalibrationTest) -> dict[str, float]:
-    return {part.name: part.p_value for part in joint.parts}
+def joint_p_values(
+    outcomes: AnyArray, p: FloatArray, w: FloatArray | None, rng: Generator
+) -> Iterator[dict[str, float]]:
+    """Yield the P-values of `calibration_test` for samples of outcomes of the same scores."""
+    problems = [one_problem(y, p, w, None, None, None) for y in outcomes]
+    null = NullCells.of(problems[0], None, rng)
+    statistics = Statistics(null.cells, len(p))
+    _, *drawn = null.batches(N_RESAMPLES, rng)
+    simulated = np.concatenate([statistics(totals) for totals in drawn])
+    for problem in problems:
+        totals = NullCells.of(problem, None, rng).cells.residual
+        parts, joint = minimum_rank(np.concatenate((statistics(totals[None, :]), simulated)))
+        yield {"joint": joint, **dict(zip(PARTS, parts.tolist(), strict=True))}
 
 
 def _count(counts: dict[str, int], p_values: Mapping[str, float]) -> None:
@@ -202,16 +211,13 @@ def correlated_outcomes(rng: Generator, p: FloatArray, cluster: AnyArray) -> Any
 
 def clustered_tests(rng: Generator, y: AnyArray, p: FloatArray, given: Any) -> dict[str, float]:
     """Return the P-values of the tests that take clusters, or ignore them where there are none."""
-    drawn: dict[str, Any] = {"n_resamples": N_RESAMPLES, "rng": rng}
-    everything = np.zeros(len(p))
-    groups = cb.by_group(y, p, everything, clusters=given, n_resamples=39, rng=rng)
-    bias = cb.bias_along(y, p, everything, clusters=given, level=1 - ALPHA)
+    drawn: dict[str, Any] = {"n_resamples": N_CLUSTER_RESAMPLES, "rng": rng}
+    bias = cb.bias_along(y, p, np.zeros(len(p)), clusters=given, level=1 - ALPHA)
     return {
         "calibration_test": cb.calibration_test(y, p, clusters=given, **drawn).p_value,
         "cumulative_test": cb.cumulative_test(y, p, clusters=given, **drawn).p_value,
         "calibration_slope_test": cb.calibration_slope_test(y, p, clusters=given).p_value,
         "spiegelhalter_test": cb.spiegelhalter_test(y, p, clusters=given).p_value,
-        "by_group": groups.rows[0].p_value,
         "bias_along excludes 0": 0.0 if bias.is_biased[0] else 1.0,
     }
 
@@ -230,7 +236,7 @@ def measure_clusters(repetitions: int, name: str, n: int) -> Iterator[Rejections
             found = clustered_tests(rng, y, p, given)
             _count(counts, {f"{test}{suffix}": p_value for test, p_value in found.items()})
     for test, rejected in counts.items():
-        yield Rejections(name, n, test, repetitions, rejected, np.nan)
+        yield Rejections(name, n, test, repetitions, rejected)
 
 
 # The page.
@@ -238,21 +244,21 @@ def measure_clusters(repetitions: int, name: str, n: int) -> Iterator[Rejections
 
 def parts(quick: bool) -> Sequence[Part]:
     """Return the tables to measure."""
-    repetitions = 20 if quick else 1000
+    many, few = (20, 10) if quick else (4000, 1000)
     sizes = [(name, n) for name, some in SIZES.items() for n in some if not quick or n <= 1000]
     return [
-        Part("size", Rejections, sizes, partial(measure, CALIBRATED, repetitions)),
+        Part("size", Rejections, sizes, partial(measure, CALIBRATED, many)),
         Part(
             "power",
             Rejections,
             [(name, 1000) for name in ALTERNATIVES],
-            partial(measure, ALTERNATIVES, repetitions),
+            partial(measure, ALTERNATIVES, many),
         ),
         Part(
             "clusters",
             Rejections,
             [(name, CLUSTERED_ROWS) for name in CLUSTERED],
-            partial(measure_clusters, repetitions),
+            partial(measure_clusters, few),
         ),
     ]
 
@@ -262,13 +268,14 @@ _HEAD = """
 
 How often [`calibration_test`][calibrant.calibration_test], its parts and the other tests reject
 at 5%, in per cent of {repetitions} samples (Monte-Carlo error {error:.1f} at 5%). Tests are
-simulated with {n_resamples} resamples. Seeds are fixed: `python -m studies power`.
+simulated with {n_resamples} resamples; {n_shared} samples of outcomes at a time share their scores
+and resamples. Seeds are fixed: `python -m studies power`.
 """
 
 _CLUSTERS = """
 Calibrated samples of 1000 rows in 50 clusters; outcomes of equal scores in one cluster have
 correlation 0.2. In parentheses the same test without `clusters`, which takes the rows for
-independent.
+independent. {repetitions} samples, with {n_resamples} resamples where tests are simulated.
 """
 
 
@@ -276,7 +283,9 @@ def report(tables: Tables) -> Report:
     """Return the page."""
     first = tables["size"][0]
     error = 100 * np.sqrt(ALPHA * (1 - ALPHA) / first.repetitions)
-    head = _HEAD.format(repetitions=first.repetitions, error=error, n_resamples=N_RESAMPLES)
+    head = _HEAD.format(
+        repetitions=first.repetitions, error=error, n_resamples=N_RESAMPLES, n_shared=N_SHARED
+    )
     return Report(
         page(
             head,
@@ -288,7 +297,9 @@ def report(tables: Tables) -> Report:
             "Calibrated populations.",
             _table(tables["size"]),
             "## Clusters",
-            _CLUSTERS,
+            _CLUSTERS.format(
+                repetitions=tables["clusters"][0].repetitions, n_resamples=N_CLUSTER_RESAMPLES
+            ),
             _cluster_table(tables["clusters"]),
         )
     )

@@ -65,7 +65,7 @@ PARTS = ("level", "spread", "range", "smooth", "fine", "local")
 _SCALE, _N_SMOOTH = 1 / 32, 31
 # The number of half cycles over all scores of the fine part.
 _N_FINE = 64
-# The weights of the intervals of the local part, each at steps of a quarter of its weight.
+# The weights of the intervals of the local part, each at steps of up to a quarter of its weight.
 _INTERVALS, _STEPS = 0.01 * 2.0 ** (np.arange(7) / 2), 4
 # Statistics that are equal in exact arithmetic are equal to so many decimals.
 _DECIMALS = 9
@@ -463,7 +463,7 @@ class Windows:
         (single,) = np.nonzero(np.diff(edge) >= _INTERVALS[0])
         pairs = [single * len(edge) + single + 1]
         for width in _INTERVALS:
-            left = np.arange(0, 1 - width, width / _STEPS)
+            left = np.linspace(0, 1 - width, math.ceil(_STEPS * (1 / width - 1)) + 1)
             start, stop = np.searchsorted(middle, left), np.searchsorted(middle, left + width)
             pairs.append((start * len(edge) + stop)[stop > start])
         start, stop = np.divmod(np.unique(np.concatenate(pairs)), len(edge))
