@@ -30,6 +30,7 @@ N_SHARED = 20
 N_CLUSTERS, CLUSTERED_ROWS, CORRELATION, N_CLUSTER_RESAMPLES = 50, 1000, 0.2, 399
 Generator = np.random.Generator
 Scores = Callable[[Generator, int], FloatArray]
+Compare = Callable[[AnyArray, FloatArray, FloatArray | None], dict[str, float]]
 
 
 @dataclass(frozen=True)
@@ -125,6 +126,14 @@ ALTERNATIVES = {
 }
 
 
+# What the columns of other tests are called.
+OTHERS = {
+    "cumulative_test": "cumulative",
+    "calibration_slope_test": "slope",
+    "spiegelhalter_test": "Spiegelhalter",
+}
+
+
 def others(y: AnyArray, p: FloatArray, w: FloatArray | None) -> dict[str, float]:
     """Return the P-values of the other tests, those that the data allow."""
     found = {"cumulative_test": cb.cumulative_test(y, p, sample_weight=w).p_value}
@@ -137,9 +146,9 @@ def others(y: AnyArray, p: FloatArray, w: FloatArray | None) -> dict[str, float]
 
 
 def measure(
-    populations: Mapping[str, Population], repetitions: int, name: str, n: int
+    populations: Mapping[str, Population], compare: Compare, repetitions: int, name: str, n: int
 ) -> Iterator[Rejections]:
-    """Yield how often each test rejects samples of a population."""
+    """Yield how often the joint test, its parts and others reject samples of a population."""
     rng, population = np.random.default_rng([crc32(name.encode()), n]), populations[name]
     counts: dict[str, int] = {}
     for _ in range(repetitions // N_SHARED):
@@ -147,7 +156,7 @@ def measure(
         w = None if population.weights is None else population.weights(rng, n)
         outcomes = rng.random((N_SHARED, n)) < population.truth(p)
         for y, joint in zip(outcomes, joint_p_values(outcomes, p, w, rng), strict=True):
-            _count(counts, {**joint, **others(y, p, w)})
+            _count(counts, {**joint, **compare(y, p, w)})
     for test, rejected in counts.items():
         yield Rejections(name, n, test, repetitions, rejected)
 
@@ -244,15 +253,15 @@ def measure_clusters(repetitions: int, name: str, n: int) -> Iterator[Rejections
 
 def parts(quick: bool) -> Sequence[Part]:
     """Return the tables to measure."""
-    many, few = (20, 10) if quick else (4000, 1000)
-    sizes = [(name, n) for name, some in SIZES.items() for n in some if not quick or n <= 1000]
+    many, some, few = (20, 20, 10) if quick else (4000, 2000, 1000)
+    sizes = [(name, n) for name, all_n in SIZES.items() for n in all_n if not quick or n <= 1000]
     return [
-        Part("size", Rejections, sizes, partial(measure, CALIBRATED, many)),
+        Part("size", Rejections, sizes, partial(measure, CALIBRATED, lambda *_: {}, many)),
         Part(
             "power",
             Rejections,
             [(name, 1000) for name in ALTERNATIVES],
-            partial(measure, ALTERNATIVES, many),
+            partial(measure, ALTERNATIVES, others, some),
         ),
         Part(
             "clusters",
@@ -266,10 +275,14 @@ def parts(quick: bool) -> Sequence[Part]:
 _HEAD = """
 # Size and power of the tests
 
-How often [`calibration_test`][calibrant.calibration_test], its parts and the other tests reject
-at 5%, in per cent of {repetitions} samples (Monte-Carlo error {error:.1f} at 5%). Tests are
-simulated with {n_resamples} resamples; {n_shared} samples of outcomes at a time share their scores
-and resamples. Seeds are fixed: `python -m studies power`.
+How often [`calibration_test`][calibrant.calibration_test], its parts and other tests reject at 5%,
+in per cent of samples. The joint test is simulated with {n_resamples} resamples; {n_shared} samples
+of outcomes at a time share their scores and resamples. Seeds are fixed: `python -m studies power`.
+"""
+
+_POWER = """
+{repetitions} samples of 1000 rows. Scores are uniform unless they are stated confidences: multiples
+of 0.05, of which 0.95 and 1 make 60%. The slope test leaves out predictions of 1.
 """
 
 _CLUSTERS = """
@@ -281,20 +294,16 @@ independent. {repetitions} samples, with {n_resamples} resamples where tests are
 
 def report(tables: Tables) -> Report:
     """Return the page."""
-    first = tables["size"][0]
-    error = 100 * np.sqrt(ALPHA * (1 - ALPHA) / first.repetitions)
-    head = _HEAD.format(
-        repetitions=first.repetitions, error=error, n_resamples=N_RESAMPLES, n_shared=N_SHARED
-    )
+    power, size = (tables[name][0].repetitions for name in ("power", "size"))
+    error = 100 * np.sqrt(ALPHA * (1 - ALPHA) / size)
     return Report(
         page(
-            head,
+            _HEAD.format(n_resamples=N_RESAMPLES, n_shared=N_SHARED),
             "## Power",
-            "Samples of 1000 rows, scores uniform unless they are stated confidences: multiples of "
-            "0.05, of which 0.95 and 1 make 60%.",
+            _POWER.format(repetitions=power),
             _table(tables["power"]),
             "## Size",
-            "Calibrated populations.",
+            f"{size} samples of calibrated populations; Monte-Carlo error {error:.1f} at 5%.",
             _table(tables["size"]),
             "## Clusters",
             _CLUSTERS.format(
@@ -308,8 +317,8 @@ def report(tables: Tables) -> Report:
 def _table(rows: Iterable[Rejections]) -> str:
     """Return the percentages of one table, one row per population and size."""
     rows = list(rows)
-    tests = ["joint", *PARTS, "cumulative_test", "calibration_slope_test", "spiegelhalter_test"]
-    heading = ["population", "n", "**joint**", *PARTS, "cumulative", "slope", "Spiegelhalter"]
+    tests = list(dict.fromkeys(row.test for row in rows))
+    heading = ["population", "n", *(OTHERS.get(test, test) for test in tests)]
     found = {(row.population, row.n, row.test): _percent(row) for row in rows}
     cells = dict.fromkeys((row.population, row.n) for row in rows)
     lines = []
