@@ -66,6 +66,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         weak_calibration_error as weak_calibration_error,
         weak_calibration_witness as weak_calibration_witness,
     )
+    from calibrant.measures.kernel import skce as skce
     from calibrant.measures.logit import logit_smoothed_ece as logit_smoothed_ece
     from calibrant.measures.point_masses import PointMasses as PointMasses
     from calibrant.measures.recommendation import (
@@ -106,6 +107,7 @@ _NAMES = {
         "DistanceBounds LipschitzWitness distance_bounds interval_error laplace_kernel_error "
         "weak_calibration_error weak_calibration_witness"
     ),
+    "measures.kernel": "skce",
     "measures.logit": "logit_smoothed_ece",
     "measures.point_masses": "PointMasses",
     "measures.recommendation": "Recommendation recommend",

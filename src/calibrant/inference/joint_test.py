@@ -122,6 +122,12 @@ class CalibrationTest(TabularResult):
         raise CalibrantError(f"there is no part {name!r} here; there are: {known}")
 
     @property
+    def p_combined(self) -> float:
+        """The simulated P-value, or the asymptotic bound where no resample is as extreme."""
+        sharper = self.is_least and self.p_asymptotic < self.p_value
+        return self.p_asymptotic if sharper else self.p_value
+
+    @property
     def is_least(self) -> bool:
         """Whether no resample is as extreme: the simulated P-value is then an upper bound."""
         return self.p_value * (1 + self.n_resamples) < 1.5
