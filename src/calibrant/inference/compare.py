@@ -283,7 +283,7 @@ def compare(
     calibrated. Equal predictions have a difference of 0 exactly.
 
     Which measure: `skce`, a mean over pairs of rows to which noise adds nothing on average, has the
-    most power. Its difference has a standard error by the jackknife, and a model is worse only where
+    most power. Its difference has a jackknife standard error, and a model is worse only where
     :func:`calibrant.calibration_test` rejects its calibration. Binned errors see far less: `ece` is
     dominated by the noise of its bins, and that two models have equal values of it means little.
 
