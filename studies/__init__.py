@@ -1,4 +1,4 @@
-"""The experiments of the papers behind calibrant, and a study of its intervals.
+"""The experiments of the papers behind calibrant, and studies of its intervals and tests.
 
     python -m studies                                          # names and titles
     python -m studies smooth-ece --quick --out build/papers    # one study, in seconds
@@ -29,6 +29,7 @@ TITLES = {
     "logit-smoothing": 'Chidambaram et al., "How Flawed Is ECE?" (2024)',
     "estimating-ece": 'Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021)',
     "coverage": "Coverage and width of the intervals of calibrant.estimate",
+    "power": "Size and power of the tests of calibration",
 }
 
 

@@ -32,6 +32,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         subpopulation_test as subpopulation_test,
     )
     from calibrant.inference.estimate import Estimate as Estimate, estimate as estimate
+    from calibrant.inference.joint_test import (
+        CalibrationTest as CalibrationTest,
+        TestPart as TestPart,
+        calibration_test as calibration_test,
+    )
     from calibrant.inference.slope_tests import (
         SlopeTestResult as SlopeTestResult,
         calibration_slope_test as calibration_slope_test,
@@ -61,6 +66,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         weak_calibration_error as weak_calibration_error,
         weak_calibration_witness as weak_calibration_witness,
     )
+    from calibrant.measures.kernel import skce as skce
     from calibrant.measures.logit import logit_smoothed_ece as logit_smoothed_ece
     from calibrant.measures.point_masses import PointMasses as PointMasses
     from calibrant.measures.recommendation import (
@@ -90,6 +96,7 @@ _NAMES = {
     "inference.compare": "Comparison compare",
     "inference.cumulative_tests": "TestResult cumulative_test subpopulation_test",
     "inference.estimate": "Estimate estimate",
+    "inference.joint_test": "CalibrationTest TestPart calibration_test",
     "inference.slope_tests": "SlopeTestResult calibration_slope_test spiegelhalter_test",
     "io.sketching": "sketch",
     "measures.bin_table": "BinTable bin_table",
@@ -100,6 +107,7 @@ _NAMES = {
         "DistanceBounds LipschitzWitness distance_bounds interval_error laplace_kernel_error "
         "weak_calibration_error weak_calibration_witness"
     ),
+    "measures.kernel": "skce",
     "measures.logit": "logit_smoothed_ece",
     "measures.point_masses": "PointMasses",
     "measures.recommendation": "Recommendation recommend",

@@ -93,7 +93,7 @@ def test_a_measure_as_a_value_is_the_function(info):
 def test_what_is_measured_by_name():
     names = [info.name for info in with_interval()]
     assert names[:5] == ["smooth_ece", "ece", "ecce_r", "ecce_mad", "logit_smoothed_ece"]
-    assert {info.name for info in comparable()} == {*names, "brier_score", "log_score"}
+    assert {info.name for info in comparable()} == {*names, "skce", "brier_score", "log_score"}
     assert [one.measure for one in cb.assess(Y, P, n_resamples=39).estimates] == [
         info.name for info in assessed()
     ]

@@ -233,7 +233,7 @@ def bias_along(
     tail = probability.pointwise_tail(level)
     if simultaneous:
         tail = probability.sidak_tail(level, len(parts.label))
-    code = None if clusters is None else read_codes(clusters, sample_weight, sample.n)
+    code = None if clusters is None else read_codes(clusters, sample_weight, sample.n, stacklevel=3)
     lower, upper = sums.limits(tail, code)
     return BiasTable(
         known.name,

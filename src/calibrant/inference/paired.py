@@ -33,6 +33,12 @@ perfectly calibrated models neither is called worse with probability above `tail
 smECE changes by no more than its norm at a fixed scale does: N_s decreases with s, so that
 abs(T - theta) <= abs(N_s(h) - N_s(h0)) at the larger of the two scales.
 
+Means over pairs. The squared kernel error is a mean over pairs of rows (or clusters), and so is a
+difference of two: its standard error is that of the jackknife, leaving out one row after the other.
+Under perfect calibration of both models the mean is that of a degenerate U-statistic, for which the
+jackknife errs on the safe side; and a model is not worse than another unless the joint test rejects
+perfect calibration of it.
+
 Mean scores. A mean score is a mean of losses, one per row, and so is a difference of two: its
 interval is that of a mean, from the t-distribution. Where all but a few rows have the same outcome
 the observed losses say too little of the other: if none was observed, losses may not vary at all.
@@ -86,6 +92,19 @@ class Difference:
     high: float
     p_greater: float
     p_less: float
+
+    def gated(self, p_a: float, p_b: float, level: float) -> Difference:
+        """Return the difference if a model is worse only where its calibration is rejected.
+
+        `p_a` and `p_b` are the P-values of perfect calibration of the two models.
+        """
+        return Difference(
+            low=self.low if p_a <= 1 - level else min(self.low, 0.0),
+            high=self.high if p_b <= 1 - level else max(self.high, 0.0),
+            # Two-sided P-values are twice these.
+            p_greater=max(self.p_greater, p_a / 2),
+            p_less=max(self.p_less, p_b / 2),
+        )
 
     @property
     def p_value(self) -> float:
@@ -238,6 +257,21 @@ class MeanLoss:
         if losses.is_rare:
             variance = max(variance, losses.predicted_variance())
         return cls(mean, math.sqrt(variance) / total, n - 1)
+
+    @classmethod
+    def of_pairs(cls, row_sums: FloatArray, w: FloatArray, cluster: Index) -> MeanLoss:
+        """Return a mean over pairs of rows of different clusters, by the jackknife.
+
+        `row_sums` are the sums over the partners of each row, or differences of two such sums.
+        """
+        sums = np.bincount(cluster, row_sums).astype(np.float64)
+        weight = np.bincount(cluster, w).astype(np.float64)
+        total, n = float(weight.sum()), len(sums)
+        pairs = total * total - float(weight @ weight)
+        # Each pair is counted from both of its rows.
+        without = (sums.sum() - 2 * sums) / (pairs - 2 * weight * (total - weight))
+        spread = float(np.square(without - without.mean()).sum())
+        return cls(float(sums.sum()) / pairs, math.sqrt((n - 1) / n * spread), n - 1)
 
     def interval(self, level: float) -> tuple[float, float]:
         """Return the t-interval for the population's mean."""

@@ -87,6 +87,9 @@ class MeasureInfo:
     special_case_of: str = ""
     # The losses that a proper score is the mean of; None for a calibration error.
     losses: RowLosses | None = None
+    # Of a mean over pairs of rows: takes the measure, a problem and the cluster of each row to the
+    # sum of each row's terms with rows of other clusters. None for other measures.
+    row_sums: Callable[..., FloatArray] | None = None
     # The scale of the sketches that can answer; None where rows are needed.
     sketch: Scale | None = None
     in_assess: bool = False  # whether assessments contain it; it must have an interval
@@ -141,8 +144,9 @@ def with_interval() -> list[MeasureInfo]:
 
 
 def comparable() -> list[MeasureInfo]:
-    """Return the measures that models can be compared by: with intervals, or proper scores."""
-    return [info for info in measures().values() if info.has_interval or info.kind == "score"]
+    """Return the measures that models can be compared by: with intervals, or means of terms."""
+    known = measures().values()
+    return [info for info in known if info.has_interval or info.losses or info.row_sums]
 
 
 def assessed() -> list[MeasureInfo]:
