@@ -27,7 +27,7 @@ ALPHA = 0.05
 N_RESAMPLES = 999
 # So many samples of outcomes share their scores and the resamples to which they are compared.
 N_SHARED = 20
-N_CLUSTERS, CLUSTERED_ROWS, CORRELATION, N_CLUSTER_RESAMPLES = 50, 1000, 0.2, 399
+N_CLUSTERS, CLUSTERED_ROWS, CORRELATION, N_CLUSTER_RESAMPLES = 50, 1000, 0.2, 199
 Generator = np.random.Generator
 Scores = Callable[[Generator, int], FloatArray]
 Compare = Callable[[AnyArray, FloatArray, FloatArray | None], dict[str, float]]
