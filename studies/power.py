@@ -27,7 +27,7 @@ ALPHA = 0.05
 N_RESAMPLES = 999
 # So many samples of outcomes share their scores and the resamples to which they are compared.
 N_SHARED = 20
-N_CLUSTERS, CLUSTERED_ROWS, CORRELATION, N_CLUSTER_RESAMPLES = 50, 1000, 0.2, 399
+N_CLUSTERS, CLUSTERED_ROWS, CORRELATION, N_CLUSTER_RESAMPLES = 50, 1000, 0.2, 199
 Generator = np.random.Generator
 Scores = Callable[[Generator, int], FloatArray]
 Compare = Callable[[AnyArray, FloatArray, FloatArray | None], dict[str, float]]
@@ -253,7 +253,7 @@ def measure_clusters(repetitions: int, name: str, n: int) -> Iterator[Rejections
 
 def parts(quick: bool) -> Sequence[Part]:
     """Return the tables to measure."""
-    many, some, few = (20, 20, 10) if quick else (4000, 2000, 1000)
+    many, few = (20, 20) if quick else (4000, 1000)
     sizes = [(name, n) for name, all_n in SIZES.items() for n in all_n if not quick or n <= 1000]
     return [
         Part("size", Rejections, sizes, partial(measure, CALIBRATED, lambda *_: {}, many)),
@@ -261,7 +261,7 @@ def parts(quick: bool) -> Sequence[Part]:
             "power",
             Rejections,
             [(name, 1000) for name in ALTERNATIVES],
-            partial(measure, ALTERNATIVES, others, some),
+            partial(measure, ALTERNATIVES, others, few),
         ),
         Part(
             "clusters",

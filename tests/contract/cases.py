@@ -149,6 +149,11 @@ def _inference() -> dict[str, Case]:
         found[f"cumulative_test max of {name}"] = lambda rows=rows: cb.cumulative_test(
             *rows, statistic="max", method="monte_carlo", n_resamples=199
         )
+        found[f"calibration_test of {name}"] = lambda rows=rows: [
+            value
+            for part in cb.calibration_test(*rows, n_resamples=39).parts
+            for value in (part.statistic, part.p_asymptotic)
+        ]
         found[f"spiegelhalter_test of {name}"] = lambda rows=rows: cb.spiegelhalter_test(*rows)
     found["calibration_slope_test"] = lambda: cb.calibration_slope_test(y, p)
     found["subpopulation_test"] = lambda: cb.subpopulation_test(

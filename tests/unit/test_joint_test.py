@@ -48,6 +48,19 @@ def test_by_hand():
     assert 0 < found.p_value <= 1
 
 
+@pytest.mark.parametrize("name", ["NOAA", "DAFFS"])
+def test_parts_that_other_tests_have_too(name):
+    rows = cb.datasets.load_flares(name)
+    found = calibration_test(*rows, n_resamples=FEW)
+    assert found["range"].statistic == pytest.approx(cb.cumulative_test(*rows).normalized)
+    inner = (rows.y_prob > 0) & (rows.y_prob < 1)
+    slope = cb.calibration_slope_test(*rows)
+    assert slope.n_excluded == np.count_nonzero(~inner)
+    if inner.all():
+        both = found["level"].statistic ** 2 + found["spread"].statistic ** 2
+        assert both == pytest.approx(slope.statistic)
+
+
 @pytest.mark.parametrize(
     ("truth", "part"),
     [
@@ -70,6 +83,7 @@ def test_calibrated_predictions_are_not_flagged():
     assert found.p_value > 0.1
     assert found.n == 2000
     assert found.n_clusters == 0
+    assert type(found.p_value) is type(found["level"].p_value) is float
 
 
 def test_seeds_and_row_order_and_zero_weights():

@@ -38,7 +38,7 @@ def minimum_detectable_shift(problem: Problem, level: float, power: float = 0.8)
     problem : Problem
         The scores and weights of the sample; its outcomes do not matter.
     level : float
-        The test is made at the significance level 1 - level.
+        Confidence level.
     power : float
         The probability of detection.
     """

@@ -332,7 +332,7 @@ def minimum_rank(values: FloatArray) -> tuple[FloatArray, float]:
     # At most sqrt(n_samples), so that ranks come first.
     key = ranks.min(axis=1) - np.maximum(standardised.max(axis=1), 0.0) / (n_samples + 1)
     joint = np.count_nonzero(key <= key[0] + 10.0**-_DECIMALS)
-    return ranks[0] / n_samples, joint / n_samples
+    return ranks[0] / n_samples, float(joint / n_samples)
 
 
 @dataclass(frozen=True, eq=False)
