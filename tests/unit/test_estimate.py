@@ -65,9 +65,11 @@ class TestKnownAnswers:
         y, p = np.repeat([1.0, 0.0], [700, 300]), np.full(1000, 0.5)
         found = estimate(measure, y, p, n_resamples=20_000, **options)
         half = Z * math.sqrt(0.25 / 1000)
+        # A fifth of the lower tail is spent on the rectangle, but for the l2 norm.
+        below = half if "norm" in options else half * 2.053749 / Z
         tolerance = 0.04 * half if measure != "logit_smoothed_ece" else 0.1 * half
         assert found.value == pytest.approx(0.2, abs=1e-3)
-        assert found.low == pytest.approx(0.2 - half, abs=tolerance)
+        assert found.low == pytest.approx(0.2 - below, abs=tolerance)
         assert found.high == pytest.approx(0.2 + half, abs=tolerance)
         assert found.bias_corrected == pytest.approx(0.2, abs=0.002)
 
@@ -144,7 +146,7 @@ class TestEdges:
             check_sound(estimate(measure, *drawn(scenario, 100, seed), n_resamples=100, **options))
 
     def test_high_may_be_below_the_value(self):
-        found = estimate("smooth_ece", *drawn("perfect", 100_000, seed=1))
+        found = estimate("ece", *drawn("perfect", 100_000, seed=1), n_bins=100)
         assert found.low == 0
         assert found.high < found.value
 
@@ -387,7 +389,7 @@ def test_what_few_draws_show_many_would_show_too(measure, monkeypatch):
     y = rng.random(3000) < 0.5 + 0.4 * (p - 0.5)
     soon = estimate(measure, y, p, n_resamples=4000, rng=0)
     assert soon.low > 0
-    monkeypatch.setattr(intervals, "_FAR", np.inf)
+    monkeypatch.setattr(intervals, "_is_far_from_calibrated", lambda *_: False)
     late = estimate(measure, y, p, n_resamples=4000, rng=0)
     assert soon.low != late.low  # not drawn alike
     # Two sets of 4000 draws: their quantiles of 2.5 % differ by a few percent of a width.
