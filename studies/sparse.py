@@ -43,7 +43,8 @@ class StatedConfidence:
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw `n` predictions."""
-        return rng.choice(*self.quadrature(np.array([])), size=n)  # type: ignore[call-overload, no-any-return]
+        levels, probabilities = self.quadrature(np.array([]))
+        return np.asarray(rng.choice(levels, n, p=probabilities))
 
     def quadrature(self, _breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """Return the levels and their probabilities."""

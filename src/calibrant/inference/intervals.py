@@ -81,7 +81,7 @@ _DRAWS_PER_TAIL = 2.5
 # Norms of one outcome or another may be equal, but for rounding.
 _TIE = 1e-9
 # Ends are found to this fraction of the standard deviation of the mean residual, or of smECE.
-_PRECISION = 1e-4
+_PRECISION = 1e-6
 # Scales at which the lower end of smECE is tried.
 _MOST_SCALES = 3
 # Numbers in all resamples together. Where cells are so many that there would be more, an error is
