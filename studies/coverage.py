@@ -249,7 +249,7 @@ def parts(quick: bool) -> list[Part]:
         for cell in cells()
         if block < NAIVE_BLOCKS or cell[3] in ("uniform", "debiased")
     ]
-    return [Part("blocks", Block, blocks, partial(measured, repetitions=50, n_resamples=300))]
+    return [Part("blocks", Block, blocks, partial(measured, repetitions=50, n_resamples=199))]
 
 
 @lru_cache
@@ -436,7 +436,7 @@ Dobriban (2024), from the debiased estimator of its square and two normal limits
 Near perfect calibration the error of a sample is larger than that of its population, and so is that
 of every bootstrap sample: naive intervals do not come down to the truth.
 
-Samples are the same for all. Intervals are made with 300 resamples, or 199 in a quick run.
+Samples are the same for all. Intervals are made with 199 resamples.
 """
 
 _WIDTHS = """

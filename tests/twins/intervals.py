@@ -29,7 +29,15 @@ def added_to_absolute_sum(h, images, tail):
     k, sd = kappa(images, outside)
     g = [math.copysign(max(abs(x) - k * s, 0), x) for x, s in zip(h, sd, strict=True)]
     added = [sum(abs(x + e) - abs(x) for x, e in zip(g, image, strict=True)) for image in images]
-    return quantile(added, 1 - tail + outside)
+    noise = quantile([with_one_change(image) for image in images], 1 - outside)
+    simple = sum(abs(x) for x in h) - with_one_change(h) + noise
+    return min(quantile(added, 1 - tail + 2 * outside), simple)
+
+
+def with_one_change(h):
+    """Return the largest sum with signs that change at one place at most."""
+    places = range(len(h) + 1)
+    return max(abs(math.fsum(h[:k]) + s * math.fsum(h[k:])) for k in places for s in (-1, 1))
 
 
 def added_to_maximum(h, images, tail):

@@ -7,7 +7,14 @@ from calibrant.data.rows import Sample
 from calibrant.datasets import simulate
 from calibrant.inference import intervals
 from calibrant.inference.intervals import View
-from calibrant.measures.registry import L1Norm, L2Norm, MaxNorm, RangeNorm, measures
+from calibrant.measures.registry import (
+    L1Norm,
+    L2Norm,
+    MaxNorm,
+    OneChangeNorm,
+    RangeNorm,
+    measures,
+)
 from tests.twins import intervals as twin
 
 PROVED = pytest.mark.parametrize("norm", [L1Norm(), MaxNorm(), RangeNorm()], ids=str)
@@ -68,6 +75,16 @@ def test_noise_of_equal_sd_adds_alike_to_all_images_of_one_l2_norm():
     noise = np.random.default_rng(0).normal(0, 1, (40_000, 4))
     norms = [np.sort(L2Norm().of(image + noise)) for image in ([3, 0, 0, 0], [1.5, -1.5, 1.5, 1.5])]
     assert np.abs(norms[0] - norms[1])[400:-400].max() < 0.05
+
+
+def test_signs_that_change_once():
+    images = np.array([[1, 2, -4, -1], [1, -2, 3, 0.5], [2, 2, 2, 2.0]])
+    # The second has two changes: those of -1, 2, ... or of 1, 2, 3 with one sign are not enough.
+    assert OneChangeNorm().of(images) == pytest.approx([8, 4.5, 8])
+    random = np.random.default_rng(8).normal(0, 1, (50, 9))
+    found = OneChangeNorm().of(random)
+    assert found == pytest.approx([twin.with_one_change(image) for image in random])
+    assert np.all(found <= L1Norm().of(random))
 
 
 @pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=str)

@@ -20,6 +20,9 @@ h0 is in the rectangle, T - theta = N(h0 + e) - N(h0) exceeds Q_{1-a+b} A only w
 own quantile Q_{1-a+b} [N(h0 + e) - N(h0)], as A is not less for any e; the probabilities of that
 and of h0 outside the rectangle are a - b and b. For the sum of absolute values
 A(e) = N(g + e) - N(g), g the image of minimum norm in the rectangle: see `L1Norm` and `MaxNorm`.
+A norm N' that is never larger than N gives a bound as well, N'(h) - Q_{1-b} N'(e) <= theta, as
+N'(h) <= N'(h0) + N'(e): with signs that change once at most (`OneChangeNorm`) it is the better one
+for shifts and the like. Where it is used, another b of the tail is spent on it.
 The root of a sum of squares needs no rectangle: noise of equal sd adds the same wherever h0 points,
 so that low = the x with Q_{1-a} N(x d + e) = T, d being the direction of h, or of sd.
 
@@ -70,8 +73,8 @@ _NORMAL_VARIANCE = 9.0
 _MOST_BUNDLES = 1024
 # Of differences between two errors: see `calibrant.inference.paired`.
 KAPPA = 1.25
-# The part of a tail that is spent on the rectangle around the image.
-_OUTSIDE = 0.2
+# The part of a tail that is spent on the rectangle around the image, and on a smaller norm.
+_PART = 0.2
 # With fewer events the noise estimated from one sample differs too much from that of the next.
 _FEW_EVENTS = 15.0
 # An error beyond all of few resamples under perfect calibration rejects it. Of m resamples, k = m a
@@ -455,7 +458,7 @@ class Question:
     def _draws(self, view: View) -> int:
         """Return how many draws to make: no fewer than the quantiles of the level need."""
         usual, most = (numbers // view.size for numbers in (_NUMBERS, _MOST_NUMBERS))
-        needed = min(validation.min_resamples(1 - _OUTSIDE * (1 - self.level)), most)
+        needed = min(validation.min_resamples(1 - _PART * (1 - self.level)), most)
         return max(min(self.n_resamples, max(usual, _FEWEST_DRAWS)), needed)
 
 
@@ -555,12 +558,16 @@ def _added(view: View, images: FloatArray, tail: float) -> float:
         ends = (_inverted(view, images, *path, 1 - tail, view.value) for path in paths)
         return view.value - min(ends)
     (moved,) = np.nonzero(sd)
-    outside = _OUTSIDE * tail
+    part = _PART * tail
     kappa = weibull_quantile(
-        np.abs(images[:, moved] / sd[moved]).max(axis=1, initial=0.0), 1 - outside
+        np.abs(images[:, moved] / sd[moved]).max(axis=1, initial=0.0), 1 - part
     )
     added = norm.most_added(view.observed, kappa * sd, images)
-    return weibull_quantile(added, 1 - tail + outside)
+    if norm.smaller is None:
+        return weibull_quantile(added, 1 - tail + part)
+    left_out = view.observed_norm - float(norm.smaller.of(view.observed))
+    by_smaller = left_out + weibull_quantile(shifted_norms(norm.smaller, images), 1 - part)
+    return min(weibull_quantile(added, 1 - tail + 2 * part), by_smaller)
 
 
 def _lowest_scale(view: View, totals: FloatArray, tail: float) -> float:

@@ -288,9 +288,24 @@ def cells_for_smoothing(n_scales: float) -> int:
     return fast_length(int(min(max(_CELLS_PER_SCALE * n_scales, fine, _MIN_CELLS), _MAX_CELLS)))
 
 
+class OneChangeNorm:
+    """Maximum of <s, h> over signs s that change at one place at most.
+
+    It is the sum of absolute values of a shift, and of predictions too extreme or too cautious.
+    """
+
+    def of(self, images: FloatArray) -> FloatArray:
+        """Return the norm of each image."""
+        below = np.cumsum(images, axis=-1)
+        above = below[..., -1:] - below
+        return np.asarray((np.abs(below) + np.abs(above)).max(axis=-1))
+
+
 class ImageNorm(ABC):
     """A norm N of images, over the last axis, and what intervals need to know of it."""
 
+    # A smaller norm, to which noise adds less.
+    smaller: OneChangeNorm | None = None
     # Whether noise of equal standard deviations adds as much to one image as to another of the same
     # norm, so that a test of the norm has no nuisance parameters.
     is_isotropic = False
@@ -334,6 +349,8 @@ class L1Norm(ImageNorm):
     abs(e)): for every e it decreases as abs(g) grows from 0 with its sign unchanged. Within slack
     of h no image has smaller coordinates than `least`, nor other signs where that is not 0.
     """
+
+    smaller = OneChangeNorm()
 
     def of(self, images: FloatArray) -> FloatArray:
         """Return the norm of each image."""
@@ -458,7 +475,10 @@ class RangeNorm(ImageNorm):
 
 
 def shifted_norms(
-    norm: ImageNorm, images: FloatArray, shift: FloatArray | float = 0.0, factor: float = 1.0
+    norm: ImageNorm | OneChangeNorm,
+    images: FloatArray,
+    shift: FloatArray | float = 0.0,
+    factor: float = 1.0,
 ) -> FloatArray:
     """Return the norms of factor * images + shift, a few images at a time."""
     norms, step = np.empty(len(images)), max(1, _CHUNK // images.shape[1])
