@@ -1,6 +1,7 @@
 """The study of intervals: its headline facts from a quick run, and files of blocks put together."""
 
 import math
+from collections import Counter
 from dataclasses import replace
 from functools import partial
 
@@ -11,6 +12,7 @@ import calibrant as cb
 from calibrant.datasets import SCENARIOS
 from studies import coverage
 from studies.frame import to_csv
+from studies.sparse import SPARSE
 from tests.tolerances import assert_same_text, nearly
 from tests.twins.bands import bootstrap_curves
 from tests.twins.bootstrap import row_bootstrap
@@ -46,12 +48,17 @@ def test_population_values(scenario):
 
 def test_the_whole_study_has_every_cell():
     (part,) = coverage.parts(False)
-    repetitions = part.measure.keywords["repetitions"]
-    for method, measures in (("uniform", 6), ("percentile", 6), ("relplot", 1)):
-        own = [cell for cell in part.cells if cell[3] == method]
-        assert len(own) == 9 * 5 * measures * 2000 // repetitions
     assert len(set(part.cells)) == len(part.cells)
-    assert {cell[2] for cell in part.cells if cell[3] == "relplot"} == {"smooth_ece"}
+    samples = Counter(cell[:4] for cell in part.cells)
+    repetitions = part.measure.keywords["repetitions"]
+    assert {n * repetitions for (_, _, _, method), n in samples.items() if method == "uniform"} == {
+        1000
+    }
+    assert {cell[0] for cell in samples} == {*coverage.POPULATIONS}
+    for scenario in SPARSE:
+        assert {cell[2] for cell in samples if cell[0] == scenario} == {*coverage.MEASURES}
+    assert {cell[2] for cell in samples if cell[3] == "relplot"} == {"smooth_ece"}
+    assert {cell[2] for cell in samples if cell[3] == "debiased"} == {"ece l2"}
 
 
 def test_the_interval_of_relplot_reaches_equally_far_on_both_sides(run):
@@ -60,7 +67,7 @@ def test_the_interval_of_relplot_reaches_equally_far_on_both_sides(run):
         for method in ("percentile", "relplot")
     )
     assert naive.centre == nearly(wide.centre)
-    assert naive.width < wide.width <= 2 * naive.high
+    assert naive.width < wide.width
 
 
 BLOCK = coverage.Block(
@@ -70,37 +77,39 @@ BLOCK = coverage.Block(
     high_right=45,
     seconds=1.5,
     width=0.2,
-    high=0.3,
     centre=0.02,
+    sd=0.05,
 )
 
 
 def test_blocks_of_several_files_are_pooled_once(tmp_path):
-    other = replace(BLOCK, block=1, repetitions=150, covered=150, width=0.4)
+    other = replace(BLOCK, block=1, repetitions=150, covered=150, width=0.4, sd=0.1)
     (tmp_path / "a.csv").write_bytes(to_csv([BLOCK]))
     (tmp_path / "b.csv").write_bytes(to_csv([BLOCK, other]))
     done = coverage.gather([tmp_path / "a.csv", tmp_path / "b.csv"], out=tmp_path)
     (row,) = done.tables["pooled"]
     assert (row.repetitions, row.covered, row.low_right, row.seconds) == (200, 190, 90, 3.0)
     assert row.width == pytest.approx((0.2 * 50 + 0.4 * 150) / 200)
+    assert row.sd == pytest.approx(math.sqrt((0.05**2 * 50 + 0.1**2 * 150) / 200))
     assert "| rare | 95.0 |" in done.page.read_text()
-    assert "covers 93% nowhere" in done.page.read_text()
+    # The width, and the bias of the corrected value, in units of 3.92 standard deviations.
+    assert "| rare | 0.99 (+0.03) |" in done.page.read_text()
     # A page made of pooled lines is the same page.
     again = coverage.gather([tmp_path / "coverage" / "pooled.csv"], out=tmp_path / "again")
     assert_same_text(again.page.read_text(), done.page.read_text())
 
 
-def test_the_price_of_coverage(tmp_path):
+def test_the_summary_tells_diffuse_from_sparse(tmp_path):
     rows = [
         BLOCK,
-        replace(BLOCK, method="percentile", covered=47, width=0.1),
-        replace(BLOCK, n=200, width=0.9),
-        replace(BLOCK, n=200, method="percentile", covered=46, width=0.1),
+        replace(BLOCK, n=200, covered=47, width=0.4),
+        replace(BLOCK, scenario="top", covered=49, width=0.1),
     ]
     (tmp_path / "a.csv").write_bytes(to_csv(rows))
     text = coverage.gather([tmp_path / "a.csv"], out=tmp_path).page.read_text()
-    assert "covers 93% or more in 1 cells" in text
-    assert "is 2.00 times its own in the middle cell" in text
+    assert "- Diffuse errors, 2 cells: `estimate` covers 80.0% in the worst (ece, rare" in text
+    assert "- Sparse errors, 1 cells: `estimate` covers 98.0% in the worst (ece, top" in text
+    assert "in the middle cell is 1.53 times" in text
 
 
 @pytest.mark.parametrize(("covered", "said"), [(186, "No coverage"), (150, "75.0% of 200 (-13.0)")])
@@ -113,14 +122,33 @@ def test_coverage_below_the_level_is_told(tmp_path, covered, said):
 def test_the_columns_of_a_block():
     assert to_csv([BLOCK]).decode().splitlines()[0] == (
         "scenario,n,measure,method,block,truth,repetitions,covered,low_right,high_right,"
-        "seconds,width,high,centre"
+        "seconds,width,centre,sd"
     )
     assert math.isclose(
         coverage.truth("shifted", "ece"), cb.datasets.SCENARIOS["shifted"].binned_ece(15)
     )
 
 
-# The naive bootstrap.
+# Other intervals.
+
+
+def test_the_debiased_interval_by_hand():
+    # Two bins of two rows: mean residuals 1/4 and -1/4, mean squares 5/16, of which 1/4 is noise.
+    y, p = np.array([0, 1, 0, 1.0]), np.array([0.25, 0.25, 0.75, 0.75])
+    low, high, centre, value = coverage.debiased_l2_interval(y, p, level=0.95, n_bins=2)
+    # Debiased: (2 / 16 - 5 / 16) / 1 in each, below 0.
+    assert (low, centre) == (0, 0)
+    assert value == pytest.approx(0.25)
+    variance = 4 * 5 / 16 / 16 - 3 / 256 - 1 / 256
+    assert high == pytest.approx(math.sqrt(1.959964 * math.sqrt(variance / 4)))
+
+
+def test_the_debiased_interval_of_a_large_error_is_the_normal_one():
+    # One bin with residual 0.3: its mean squared is known to 2 (0.3) sd.
+    y, p = (np.arange(10_000) % 10 < 8).astype(float), np.full(10_000, 0.5)
+    low, high, centre, _ = coverage.debiased_l2_interval(y, p, level=0.95, n_bins=1)
+    half = 1.959964 * 0.4 / 100
+    assert [low, centre, high] == pytest.approx([0.3 - half, 0.3, 0.3 + half], abs=2e-4)
 
 
 @pytest.mark.parametrize("kind", ["overconfident", "tenths"])

@@ -28,7 +28,7 @@ class Estimate(Result):
     value
         The error of the sample: noise makes it larger, on average, than that of the population.
     bias_corrected
-        The error without the effect of noise.
+        The error without the effect of noise: median-unbiased, nearly.
     low, high
         The ends of the interval. Near perfect calibration `high` may be below `value`.
     level
@@ -109,7 +109,7 @@ def estimate(
     n_resamples : int
         Number of draws of the noise, at least 39.
 
-        Higher levels take 2 / (1 - level) - 1 of them in any case, as far as 64 MB hold them.
+        At least 10 / (1 - level) - 1 of them are made, 199 for 0.95, as far as 64 MB hold them.
         Where the scale is finer than 0.004 of the range of scores fewer, but at least 300, do as
         well.
     rng : int or numpy.random.Generator
@@ -147,21 +147,26 @@ def estimate(
     T = N(h). With a = (1 - level) / 2 and Q_a the a-quantile over simulated noise,
 
     - low = 0 unless T > Q_{1-a} N(e0), e0 being drawn with outcomes Bernoulli(p);
-    - otherwise low = T - Q_{1-a}[N(g + e) - N(g)], g the image of minimum norm within 1.25
-      standard deviations of h at every coordinate;
-    - high = the x with Q_a N(x d + e) = max(T, median N(e)), d the image of norm 1 to which noise
-      adds least; where fewer than 15 events make the noise, T + the x with x = -Q_a <s, e>, s being
-      the linear function that attains the norm, and the variance of e growing with x;
-    - bias_corrected = the x with median N(x h / N(h) + e) = T, or 0 where there is none.
+    - otherwise low = T - Q_{1-a+2b}[N(g + e) - N(g)], b = a / 5, g the image of minimum norm
+      within kappa standard deviations of h at every coordinate, kappa = Q_{1-b} max_k abs(e_k) /
+      sd_k, or N'(h) - Q_{1-b} N'(e) if that is larger, N' the largest sum of h with signs that
+      change once at most; for cumulative errors T - Q_{1-a+b} of a bound on what noise adds to any
+      image within that distance; for the l2 error the x with Q_{1-a} N(x d + e) = T, d the
+      direction of h or of sd;
+    - high = the x with Q_a N(g_x + e) = max(T, median N(g_0 + e)), g_x images of norm x to which
+      noise adds least; where fewer than 15 events make the noise, T + the x with x = -Q_a <s, e>,
+      s being the linear function that attains the norm, and the variance of e growing with x;
+    - bias_corrected = the x with median N(g_x + e) = T, g_x images of norm x with the coordinates
+      of h that are significantly different from 0; or 0 where there is none.
 
     smECE is at least s exactly where its norm at scale s is at least s, so that its ends are found
     from norms at fixed scales.
 
-    Proved: that low = 0 at perfect calibration with probability (1 + level) / 2 given the scores,
-    up to the width of cells, normal in place of large binomial counts and the number of resamples;
-    and that theta - abs(<s, e>) <= T <= theta + N(e) always. Argued, and checked by simulation, but
-    no theorem for every population: that 1.25 standard deviations suffice for low, that d is least
-    favourable for high, and that smECE's allowance for noise is the same at neighbouring scales.
+    Proved, given the distribution of the noise: theta < low has probability a at most for every
+    population, at perfect calibration and, but for the l2 error with noise of unequal sd, anywhere
+    else. Argued, and checked by simulation: that no population of error `high` makes T as small
+    with more than probability a, and that smECE's allowance for noise is the same at neighbouring
+    scales. docs/methods/intervals.md has the proofs, and a derivation or a table of each constant.
 
     The noise of soft labels is known from their residuals alone: where all of these are 0 the
     interval is [0, 0]. A sketch takes soft labels for the probabilities of 0/1 outcomes, which

@@ -4,31 +4,38 @@ Every error here is a norm N of an image h that is linear in the residuals summe
 of scores: h = h0 + e, the population's image and noise that can be simulated. The target is
 theta = N(h0), observed is T = N(h0 + e). Noise adds to a norm: N(e) where h0 = 0, nothing
 where h0 is far from 0. A bootstrap around h, which lies further from 0 than h0 does, ignores this.
-Three questions, each asked of the least favourable population, make the interval; a is half of
-1 - level, Q_a the a-quantile over simulated noise.
+a is half of 1 - level, Q_a the a-quantile over simulated noise.
 
 Is it 0?  low = 0 unless T > Q_{1-a} N(e0), e0 drawn under perfect calibration: outcomes
 Bernoulli(p). At perfect calibration low > 0 has probability a, whatever n and the scores.
 
-How low?  Let g have the minimum norm among images within KAPPA standard deviations of h at every
-coordinate: the best calibrated population that no coordinate contradicts. Then
+How low?  In two steps. With b = a / 5 and kappa = Q_{1-b} max_k abs(e_k) / sd_k, all coordinates of
+h0 are within kappa standard deviations of those of h, but for a probability b. What noise e adds to
+the norm of any such image is at most A(e), which the norm knows (`most_added`), and
 
-    low = T - Q_{1-a}[ N(g + e) - N(g) ].
+    low = T - Q_{1-a+b} A(e).
 
-Whatever h0, T - theta is at most N(e), which is what this is if g = 0. What noise adds to abs(h0)
-at a coordinate decreases as abs(h0) grows, and abs(g) exceeds abs(h0) hardly anywhere: it is not
-underestimated where h0 is near 0. Where h is far from 0, N(g + e) - N(g) and N(h0 + e) - N(h0) are
-the same linear function of e: no width is lost.
+Theorem: given the distribution of e, theta < low has probability a at most, whatever h0. Proof: if
+h0 is in the rectangle, T - theta = N(h0 + e) - N(h0) exceeds Q_{1-a+b} A only where it exceeds its
+own quantile Q_{1-a+b} [N(h0 + e) - N(h0)], as A is not less for any e; the probabilities of that
+and of h0 outside the rectangle are a - b and b. For the sum of absolute values
+A(e) = N(g + e) - N(g), g the image of minimum norm in the rectangle: see `L1Norm` and `MaxNorm`.
+A norm N' that is never larger than N gives a bound as well, N'(h) - Q_{1-b} N'(e) <= theta, as
+N'(h) <= N'(h0) + N'(e): with signs that change once at most (`OneChangeNorm`) it is the better one
+for shifts and the like. Where it is used, another b of the tail is spent on it.
+The root of a sum of squares needs no rectangle: noise of equal sd adds the same wherever h0 points,
+so that low = the x with Q_{1-a} N(x d + e) = T, d being the direction of h, or of sd.
 
-How high?  high = the x with Q_a N(x d + e) = T, N(d) = 1, along the direction d in which noise adds
-least and spreads most (`directions` of each norm), so that no population of error x makes a norm as
-small as T more likely. By duality, N(h0 + e) >= theta + <s, e> with s the linear function that
-attains the norm of h0; so high is never above the bound T - Q_a <s, e> that the linear function
-alone would give. Where noise is made of few events, only that bound is used.
+How high?  high = the x with Q_a N(g_x + e) = T along images g_x of norm x to which noise adds
+least (`paths` of each norm): those that are significantly different from 0 as observed, the others
+rising together. By duality, N(h0 + e) >= theta + <s, e> with s the linear function that attains the
+norm of h0; so high is never above the bound T - Q_a <s, e> that the linear function alone would
+give. Where noise is made of few events, only that bound is used.
 
 smECE is the scale s at which N_s = s, and N_s decreases with s: smECE >= s if and only if N_s >= s.
-A population of smECE s is thus tested by its norm at scale s, and no fixed point is ever searched
-for in simulated data.
+At the population's own smECE, a fixed scale, the theorem holds as it stands: so low is the smallest
+s that the bound at scale s does not exclude, and no fixed point is ever searched for in simulated
+data. docs/methods/intervals.md has the proofs, and what is only simulated.
 
 Rows may depend on each other within clusters, which are then resampled as a whole. With R_gc the
 residual total of cluster g in cell c and W_g its weight, resampling clusters changes the total r_c
@@ -67,20 +74,22 @@ _NORMAL_VARIANCE = 9.0
 _MOST_BUNDLES = 1024
 # The variance between fewer clusters is unknown, or hardly known.
 MIN_CLUSTERS, _FEW_CLUSTERS = 3, 10
-# Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
-# a population off by 0.2 in a tenth of the scores has 94% of low ends right at 1, 95.5% at 1.25,
-# 96.5% at 2, of 97.5%.
+# Of differences between two errors: see `calibrant.inference.paired`.
 KAPPA = 1.25
+# The part of a tail that is spent on the rectangle around the image, and on a smaller norm.
+_PART = 0.2
 # With fewer events the noise estimated from one sample differs too much from that of the next.
 _FEW_EVENTS = 15.0
-# An error so many times the maximum of few resamples under perfect calibration refutes it. Of m
-# resamples, k = m a for a tail a, an error that all resamples would not refute exceeds the maximum
-# with probability a exp(-k) / k at most, whatever the distribution; here 3% of a.
-_FAR, _DRAWS_PER_TAIL = 2.0, 2.5
+# An error beyond all of few resamples under perfect calibration rejects it. Of m resamples, k = m a
+# for a tail a, an error that is no larger than the quantile of 1 - a exceeds the maximum with
+# probability a exp(-k) / k at most, whatever the distribution; here 3% of a.
+_DRAWS_PER_TAIL = 2.5
 # Norms of one outcome or another may be equal, but for rounding.
 _TIE = 1e-9
 # Ends are found to this fraction of the standard deviation of the mean residual, or of smECE.
 _PRECISION = 1e-6
+# Scales at which the lower end of smECE is tried.
+_MOST_SCALES = 3
 # Numbers in all resamples together. Where cells are so many that there would be more, an error is
 # the sum of so many nearly independent parts that fewer resamples, but at least 300, show its
 # quantiles as well. High levels need more of them, as far as 64 MB hold them.
@@ -453,7 +462,7 @@ class Question:
     def _draws(self, view: View) -> int:
         """Return how many draws to make: no fewer than the quantiles of the level need."""
         usual, most = (numbers // view.size for numbers in (_NUMBERS, _MOST_NUMBERS))
-        needed = min(validation.min_resamples(self.level), most)
+        needed = min(validation.min_resamples(1 - _PART * (1 - self.level)), most)
         return max(min(self.n_resamples, max(usual, _FEWEST_DRAWS)), needed)
 
 
@@ -508,15 +517,15 @@ class Noise:
 def _is_far_from_calibrated(view: View, n: int, rng: Generator) -> bool:
     """Return whether few resamples suffice to reject perfect calibration."""
     images = view.of_noise(view.cells.calibrated_noise(n, rng))
-    return view.value > _FAR * float(shifted_norms(view.image.norm, images, view.offset).max())
+    return view.value > float(shifted_norms(view.image.norm, images, view.offset).max())
 
 
 def norm_interval(view: View, level: float, n_resamples: int, rng: Generator) -> Interval:
     """Return the interval for an error that is a norm."""
     tail = (1 - level) / 2
     noise = Noise.around(view, tail, n_resamples, rng)
-    low = 0.0 if noise.calibrated else view.value - _excess(view, noise.images, noise.spread, tail)
-    return _interval(low, _highest(view, noise, tail), _centre(view, noise.images))
+    low = 0.0 if noise.calibrated else view.value - _added(view, noise.images, tail)
+    return _interval(low, _highest(view, noise, tail), _centre(view, noise))
 
 
 def fixed_point_interval(view: View, level: float, n_resamples: int, rng: Generator) -> Interval:
@@ -524,12 +533,9 @@ def fixed_point_interval(view: View, level: float, n_resamples: int, rng: Genera
     tail = (1 - level) / 2
     noise = Noise.around(view, tail, n_resamples, rng)
     # At scales near the observed one the high end allows for as much noise as there.
-    allowance = _highest(view, noise, tail) - view.value
-    high = _highest_scale(view, allowance)
-    low = 0.0
-    if not noise.calibrated:
-        low = _lowest_scale(view, noise, tail)
-    return _interval(low, high, _centre(view, noise.images))
+    high = _highest_scale(view, _highest(view, noise, tail) - view.value)
+    low = 0.0 if noise.calibrated else _lowest_scale(view, noise.totals, tail)
+    return _interval(low, high, _centre(view, noise))
 
 
 def _interval(low: float, high: float, centre: float) -> Interval:
@@ -539,44 +545,45 @@ def _interval(low: float, high: float, centre: float) -> Interval:
     return Interval(low, high, min(max(centre, low), high))
 
 
-def _excess(view: View, images: FloatArray, spread: FloatArray, tail: float) -> float:
-    """Return how far noise may take the norm above that of the best calibrated population."""
-    best = view.image.norm.least(view.observed, KAPPA * spread)
-    return weibull_quantile(
-        shifted_norms(view.image.norm, images, best) - view.image.norm.of(best), 1 - tail
+def _added(view: View, images: FloatArray, tail: float) -> float:
+    """Return the most that noise adds to the norm, but for a probability `tail`."""
+    norm, sd = view.image.norm, images.std(axis=0)
+    if norm.is_isotropic:
+        paths = norm.paths(view.observed, sd)
+        ends = (_inverted(view, images, *path, 1 - tail, view.value) for path in paths)
+        return view.value - min(ends)
+    (moved,) = np.nonzero(sd)
+    part = _PART * tail
+    kappa = weibull_quantile(
+        np.abs(images[:, moved] / sd[moved]).max(axis=1, initial=0.0), 1 - part
     )
+    added = norm.most_added(view.observed, kappa * sd, images)
+    if norm.smaller is None:
+        return weibull_quantile(added, 1 - tail + part)
+    left_out = view.observed_norm - float(norm.smaller.of(view.observed))
+    by_smaller = left_out + weibull_quantile(shifted_norms(norm.smaller, images), 1 - part)
+    return min(weibull_quantile(added, 1 - tail + 2 * part), by_smaller)
 
 
-def _centre(view: View, images: FloatArray) -> float:
-    """Return the x at which T is the median norm of x h / N(h) + e: 0 if noise alone makes as much.
+def _lowest_scale(view: View, totals: FloatArray, tail: float) -> float:
+    """Return the smallest s that N_s of the sample, less what noise adds to it, does not exceed.
 
-    The observed norm is as likely too large as too small for a population of this error and shape.
+    That excess decreases with s: at the observed scale it is negative, and a secant leads on.
     """
-    if view.observed_norm == 0:
-        return 0.0
-    unit = view.observed / view.observed_norm
-
-    def above(x: float) -> float:
-        return weibull_quantile(shifted_norms(view.image.norm, images, x * unit), 0.5) - view.value
-
-    return monotone_root(above, 0.0, view.value, _PRECISION * view.value)
-
-
-def _lowest_scale(view: View, noise: Noise, tail: float) -> float:
-    """Return the s at which the sample's N_s is the most that a population of smECE s would show.
-
-    At the observed scale it falls short of that by `most`. N_s grows towards finer scales, so
-    value - most is safe; how much is to be gained shows at that scale.
-    """
-    most = _excess(view, noise.images, noise.spread, tail)
-    low = view.value - most
-    if low * view.image.n_cells < 1:
-        return low
-    finer = view.at_scale(low)
-    images = finer.of_noise(noise.totals)
-    gain = finer.observed_norm - _excess(finer, images, images.std(axis=0), tail) - low
-    gain += view.value - view.observed_norm
-    return low + most * gain / (gain + most) if gain > 0 else low
+    upper, short = view.value, _added(view, view.of_noise(totals), tail)
+    s = upper - short
+    for _ in range(_MOST_SCALES):
+        if s * view.image.n_cells < 1:
+            return s
+        finer = view.at_scale(s)
+        # Cells show how N_s changes with s; at the observed scale it is known exactly.
+        norm = view.value + finer.observed_norm - view.observed_norm
+        excess = norm - _added(finer, finer.of_noise(totals), tail) - s
+        if excess >= 0:
+            return s + (upper - s) * excess / (excess + short) if excess > 0 else s
+        upper, short = s, -excess
+        s += 2 * excess
+    return s
 
 
 def _highest_scale(view: View, allowance: float) -> float:
@@ -597,43 +604,70 @@ def _highest_scale(view: View, allowance: float) -> float:
 
 def _highest(view: View, noise: Noise, tail: float) -> float:
     """Return the largest error that a norm this small does not refute."""
-    directions = view.image.norm.directions(view.observed, noise.spread)
-    sizes = [float(view.image.norm.of(d)) for d in directions]
-    units = [d / size for d, size in zip(directions, sizes, strict=True) if size > 0]
-    if not units or noise.sd == 0:
+    norm, growth = view.image.norm, view.cells.growth
+    paths = [path for path in norm.paths(view.observed, noise.spread) if path[1].any()]
+    if not paths or noise.sd == 0:
         # Predictions of 0 and 1, all of them right: as for a count of which none was seen.
-        return view.value + float(ndtri(tail)) ** 2 * view.cells.growth
+        return view.value + float(ndtri(tail)) ** 2 * growth
     if view.cells.events < _FEW_EVENTS:
-        return max(_by_duality(view, noise, unit, tail) for unit in units)
-    return max(_by_inversion(view, noise, unit, tail) for unit in units)
+        return max(_by_duality(view, noise, base + rise, tail) for base, rise in paths)
+    ends = []
+    for base, rise in paths:
+        start = np.where(base == 0, view.offset, base)
+        # A norm below the median norm of noise refutes no more than that median does: without
+        # this, one calibrated sample in forty had the interval [0, 0].
+        value = max(view.value, weibull_quantile(shifted_norms(norm, noise.images, start), 0.5))
+        per_sd = growth / (noise.sd * noise.sd)
+        ends.append(_inverted(view, noise.images, start, rise, tail, value, per_sd))
+    return max(ends)
 
 
-def _by_duality(view: View, noise: Noise, unit: FloatArray, tail: float) -> float:
+def _by_duality(view: View, noise: Noise, image: FloatArray, tail: float) -> float:
     """Return T + d with d = -Q_a <s, e>, whose variance grows with d."""
-    # So far from 0 the norm is linear in the noise.
-    far = 1e6 * noise.sd
-    short = far - weibull_quantile(shifted_norms(view.image.norm, noise.images, far * unit), tail)
+    short = -weibull_quantile(noise.images @ view.image.norm.slope(image), tail)
     growth = (short / noise.sd) ** 2 * view.cells.growth / 2
     return view.value + growth + math.hypot(growth, short)
 
 
-def _by_inversion(view: View, noise: Noise, unit: FloatArray, tail: float) -> float:
-    """Return the norm of x unit for the x with Q_a N(x unit + e) = T.
+def _centre(view: View, noise: Noise) -> float:
+    """Return the norm of the image g_x for which T is the median of N(g_x + e); 0 if there is none.
 
-    A norm below the median norm of noise refutes no more than that median does: without this, one
-    calibrated sample in forty had the interval [0, 0].
+    g_x is a multiple of the image's shape, or where that is too small all of it and more of the
+    rest.
     """
-    norm, images, sd = view.image.norm, noise.images, noise.sd
-    value = max(view.value, weibull_quantile(shifted_norms(norm, images, view.offset), 0.5))
+    norm, images, value = view.image.norm, noise.images, view.value
+    base, rise = norm.shape(view.observed, noise.spread)
+    if not rise.any() or weibull_quantile(shifted_norms(norm, images, base), 0.5) >= value:
+        base, rise = np.zeros_like(base), base
+    return min(_inverted(view, images, base, rise, 0.5, value), value) if rise.any() else 0.0
+
+
+def _inverted(
+    view: View,
+    images: FloatArray,
+    base: FloatArray,
+    rise: FloatArray,
+    level: float,
+    value: float,
+    growth: float = 0.0,
+) -> float:
+    """Return the norm of the image base + x rise for which Q_level N(base + x rise + e) = value.
+
+    The variance of e grows with the norm, as far as that exceeds the value.
+    """
+    norm = view.image.norm
+    unit = rise / norm.of(rise)
+    sd = math.sqrt(view.cells.variance) / view.cells.total
 
     def above(x: float) -> float:
-        scale = math.sqrt(1 + view.cells.growth * max(x - value, 0.0) / (sd * sd))
-        norms = shifted_norms(norm, images, x * unit + view.offset, scale)
-        return weibull_quantile(norms, tail) - value
+        image = base + x * unit
+        factor = math.sqrt(1 + growth * max(float(norm.of(image)) - value, 0.0))
+        return weibull_quantile(shifted_norms(norm, images, image, factor), level) - value
 
     beyond = value + 2 * sd
     # No error is more than 1, nor is the norm of the offset: a norm of 2 is beyond all.
     while beyond < 2 and above(beyond) < 0:
         beyond *= 1.5
-    x = monotone_root(above, 0.0, beyond, _PRECISION * sd)
-    return float(view.image.norm.of(x * unit + view.offset))
+    return float(
+        norm.of(base + monotone_root(above, 0.0, beyond, _PRECISION * (sd or value)) * unit)
+    )

@@ -1,9 +1,10 @@
 """How far predictions are from calibrated ones.
 
-The distance to calibration (dCE) is the smallest mean movement of predictions that calibrates them,
-where rows of equal prediction may move apart: the infimum of E abs(p - q) over all joint
-distributions of (p, y, q) with E[y | q] = q (Błasiok and Nakkiran 2023, Def. 5). It has no simple
-formula; these measures bound it. All are norms of one signed measure, nu_i = sum of w (y - p) / W
+The lower distance to calibration (dCE) is the smallest mean movement of predictions that calibrates
+them, where rows of equal prediction may move apart: the infimum of E abs(p - q) over all joint
+distributions of (p, y, q) with E[y | q] = q (Błasiok and Nakkiran 2023, Def. 5). The distance to
+the nearest calibrated function of the score may be larger. It has no simple formula; these measures
+bound it. All are norms of one signed measure, nu_i = sum of w (y - p) / W
 at each distinct score p_i:
 
 ==========================  =====================================================================
@@ -44,7 +45,7 @@ from calibrant.numerics.monotone import isotonic_fit_l1
 
 @dataclass(frozen=True, repr=False)
 class DistanceBounds(Result):
-    """Bounds on the distance to calibration of a sample."""
+    """Bounds on the lower distance to calibration of a sample."""
 
     low: float
     high: float
@@ -114,7 +115,7 @@ class Transport:
 
     @property
     def min_distance(self) -> float:
-        """A lower bound on the distance to calibration: see :func:`distance_bounds`."""
+        """A lower bound on the lower distance to calibration: see :func:`distance_bounds`."""
         mean, score = abs(self.dropped), self.score
         v = np.copysign(1.0, self.dropped) * self.witness()
         with np.errstate(over="ignore"):  # between scores closer than rounding
@@ -236,7 +237,7 @@ def weak_calibration_error(
     See Also
     --------
     weak_calibration_witness : The function v.
-    distance_bounds : Bounds on the distance to calibration by this error.
+    distance_bounds : Bounds on the lower distance to calibration by this error.
 
     Notes
     -----
@@ -319,7 +320,9 @@ def distance_bounds(
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> DistanceBounds:
-    """Return bounds on the distance to calibration, the smallest mean movement that calibrates.
+    """Return bounds on the lower distance to calibration, the least movement that calibrates.
+
+    Predictions move so far on average; rows of equal prediction may move apart.
 
     With wCE the weak calibration error and m the mean residual,
 
@@ -360,7 +363,8 @@ def distance_bounds(
     L <= 2; the best constant is added to v. A large constant gives abs(m).
 
     The paper prints dCE <= wCE (Theorem 20). That fails: for y = 0 and 1 at p = 0.45 and
-    0.55, wCE = 0.0225 and dCE = 0.045.
+    0.55, wCE = 0.0225 and dCE = 0.045. The nearest calibrated function of the score, 1/2
+    everywhere, is 0.05 away: the distance to calibration is not bounded by `high`.
 
     References
     ----------
@@ -468,13 +472,13 @@ def interval_error(
     Returns
     -------
     float
-        The error: at least the distance to calibration, at most sum_i abs(nu_i), the ECE with a
-        bin for every distinct score (the limit of many bins).
+        The error: at least the lower distance to calibration, at most sum_i abs(nu_i), the ECE
+        with a bin for every distinct score (the limit of many bins).
 
     See Also
     --------
     ece : Bins of one width.
-    distance_bounds : Bounds on the distance to calibration.
+    distance_bounds : Bounds on the lower distance to calibration.
 
     Notes
     -----

@@ -39,8 +39,11 @@ from calibrant.numerics.smoothing import fast_length
 RowLosses = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
 
 # A coordinate, or a difference of two, that is this many standard deviations from 0 has a known
-# sign: noise alone gets so far once in twenty times.
+# sign: noise alone gets so far once in twenty times. See docs/methods/intervals.md for 1.5 and 2.5.
 _SIGNIFICANT = 2.0
+# The extremes of cumulative sums are places where noise was large, by about this many standard
+# deviations; see docs/methods/intervals.md for 0 and 1.
+_NOISE_IN_EXTREMES = 0.5
 # Numbers that fit into the cache together.
 _CHUNK = 1 << 15
 # Noise smoothed at a scale is the same from cells half as wide as from narrower ones, but for 1% in
@@ -256,8 +259,27 @@ def cells_for_smoothing(n_scales: float) -> int:
     return fast_length(int(min(max(_CELLS_PER_SCALE * n_scales, fine, _MIN_CELLS), _MAX_CELLS)))
 
 
+class OneChangeNorm:
+    """Maximum of <s, h> over signs s that change at one place at most.
+
+    It is the sum of absolute values of a shift, and of predictions too extreme or too cautious.
+    """
+
+    def of(self, images: FloatArray) -> FloatArray:
+        """Return the norm of each image."""
+        below = np.cumsum(images, axis=-1)
+        above = below[..., -1:] - below
+        return np.asarray((np.abs(below) + np.abs(above)).max(axis=-1))
+
+
 class ImageNorm(ABC):
     """A norm N of images, over the last axis, and what intervals need to know of it."""
+
+    # A smaller norm, to which noise adds less.
+    smaller: OneChangeNorm | None = None
+    # Whether noise of equal standard deviations adds as much to one image as to another of the same
+    # norm, so that a test of the norm has no nuisance parameters.
+    is_isotropic = False
 
     @abstractmethod
     def of(self, images: FloatArray) -> FloatArray:
@@ -267,9 +289,24 @@ class ImageNorm(ABC):
         """Return an image of minimal norm among those within `slack` of h at each coordinate."""
         return np.asarray(np.sign(h) * np.maximum(np.abs(h) - slack, 0.0))
 
+    def most_added(self, h: FloatArray, slack: FloatArray, noise: FloatArray) -> FloatArray:
+        """Return the most that each noise image adds to the norm of an image within slack of h.
+
+        That is a bound on N(g + e) - N(g) for every such g, attained by the image of minimal norm.
+        """
+        least = self.least(h, slack)
+        return shifted_norms(self, noise, least) - self.of(least)
+
+    def shape(self, h: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return an image that noise adds about as much to as to the population's, and the rest.
+
+        The rest is what else may be in the image: 0 where nothing is left out.
+        """
+        return self.least(h, _NOISE_IN_EXTREMES * sd), np.zeros_like(h)
+
     @abstractmethod
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return images along which a given norm looks smallest under noise of this sd."""
+    def paths(self, h: FloatArray, sd: FloatArray) -> Sequence[tuple[FloatArray, FloatArray]]:
+        """Return pairs (base, rise): images base + x rise whose norm noise raises least."""
 
     @abstractmethod
     def slope(self, h: FloatArray) -> FloatArray:
@@ -277,24 +314,37 @@ class ImageNorm(ABC):
 
 
 class L1Norm(ImageNorm):
-    """Sum of absolute values: binned, smoothed and logit-smoothed errors."""
+    """Sum of absolute values: binned, smoothed and logit-smoothed errors.
+
+    abs(g + e) - abs(g) is abs(e) where g and e have the same sign, else abs(e) - 2 min(abs(g),
+    abs(e)): for every e it decreases as abs(g) grows from 0 with its sign unchanged. Within slack
+    of h no image has smaller coordinates than `least`, nor other signs where that is not 0.
+    """
+
+    smaller = OneChangeNorm()
 
     def of(self, images: FloatArray) -> FloatArray:
         return np.asarray(np.abs(images).sum(axis=-1))
 
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return sd, with the sign of the nearest coordinate of h whose sign is known.
+    def shape(self, h: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the significant coordinates of h; and sd elsewhere, signed as the nearest of them.
 
         Noise adds sum_k sd_k f(abs(h_k) / sd_k) on average, f(u) = E abs(u + Z) - u. As f is
         convex this is minimal, for a given norm, where abs(h) is proportional to sd; and since
         noise is positively correlated between neighbours, the norm varies most where signs agree.
         """
-        (known,) = np.nonzero(np.abs(h) > _SIGNIFICANT * sd)
-        if not len(known):
-            return (sd,)
-        between = (known[1:] + known[:-1]) / 2
-        nearest = known[np.searchsorted(between, np.arange(len(h)))]
-        return (sd * np.sign(h[nearest]),)
+        known = np.where(np.abs(h) > _SIGNIFICANT * sd, h, 0.0)
+        (places,) = np.nonzero(known)
+        if not len(places):
+            return known, sd
+        between = (places[1:] + places[:-1]) / 2
+        nearest = places[np.searchsorted(between, np.arange(len(h)))]
+        return known, np.where(known == 0, sd * np.sign(h[nearest]), 0.0)
+
+    def paths(self, h: FloatArray, sd: FloatArray) -> Sequence[tuple[FloatArray, FloatArray]]:
+        """Return the shape of h with a growing rest; multiples of h where there is no rest."""
+        known, rest = self.shape(h, sd)
+        return ((known, rest),) if rest.any() else ((np.zeros_like(h), h),)
 
     def slope(self, h: FloatArray) -> FloatArray:
         """Return the signs of h."""
@@ -304,12 +354,18 @@ class L1Norm(ImageNorm):
 class L2Norm(ImageNorm):
     """Root of the sum of squares."""
 
+    is_isotropic = True
+
     def of(self, images: FloatArray) -> FloatArray:
         return np.asarray(np.sqrt(np.einsum("...i,...i->...", images, images)))
 
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
-        """Return sd and h: noise adds much the same everywhere, and spreads along its own axes."""
-        return (sd, h)
+    def shape(self, h: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return h: noise adds much the same to all images of one norm."""
+        return h, np.zeros_like(h)
+
+    def paths(self, h: FloatArray, sd: FloatArray) -> Sequence[tuple[FloatArray, FloatArray]]:
+        """Return multiples of sd and of h: noise adds as much, but spreads along its own axes."""
+        return tuple((np.zeros_like(h), rise) for rise in (sd, h) if rise.any())
 
     def slope(self, h: FloatArray) -> FloatArray:
         """Return h scaled to norm 1."""
@@ -318,7 +374,12 @@ class L2Norm(ImageNorm):
 
 
 class MaxNorm(ImageNorm):
-    """Maximum absolute value of cumulative sums that start at 0."""
+    """Maximum absolute value of cumulative sums that start at 0.
+
+    Noise adds max_k max(abs(g_k + e_k)) - M to an image of norm M. Where M grows, and every g_k by
+    as much at most, this decreases: the most is added where M is the least possible, and every g_k
+    the largest, or the smallest, that M and the slack allow.
+    """
 
     def of(self, images: FloatArray) -> FloatArray:
         return np.asarray(np.maximum(images.max(axis=-1), -images.min(axis=-1)))
@@ -328,10 +389,18 @@ class MaxNorm(ImageNorm):
         most = max(float((np.abs(h) - slack).max()), 0.0)
         return np.clip(h, -most, most)
 
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+    def most_added(self, h: FloatArray, slack: FloatArray, noise: FloatArray) -> FloatArray:
+        """Return the most that each noise image adds to the norm of an image within slack of h."""
+        most = max(float((np.abs(h) - slack).max()), 0.0)
+        highest = (noise + np.minimum(h + slack, most)).max(axis=-1)
+        lowest = (noise + np.maximum(h - slack, -most)).min(axis=-1)
+        return np.asarray(np.maximum(highest, -lowest) - most)
+
+    def paths(self, h: FloatArray, sd: FloatArray) -> Sequence[tuple[FloatArray, FloatArray]]:
         """Return sums that rise until the most variable place that may be the maximum."""
         time, sums = np.append(0.0, sd * sd), np.append(0.0, h)
-        return (_one_peak(time, 0.0, float(_times_of_maximum(np.abs(sums), time).max())),)
+        end = float(_times_of_maximum(np.abs(sums), time).max())
+        return ((np.zeros_like(h), _one_peak(time, 0.0, end)),)
 
     def slope(self, h: FloatArray) -> FloatArray:
         """Return the sign of h where it is farthest from 0, and 0 elsewhere."""
@@ -339,7 +408,7 @@ class MaxNorm(ImageNorm):
 
 
 class RangeNorm(ImageNorm):
-    """Maximum less minimum of cumulative sums that start at 0."""
+    """Maximum less minimum of cumulative sums that start at 0: twice the argument of `MaxNorm`."""
 
     def of(self, images: FloatArray) -> FloatArray:
         high, low = images.max(axis=-1), images.min(axis=-1)
@@ -350,13 +419,20 @@ class RangeNorm(ImageNorm):
         low, high = min(float((h + slack).min()), 0.0), max(float((h - slack).max()), 0.0)
         return np.clip(h, low, high)
 
-    def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+    def most_added(self, h: FloatArray, slack: FloatArray, noise: FloatArray) -> FloatArray:
+        """Return the most that each noise image adds to the norm of an image within slack of h."""
+        low, high = min(float((h + slack).min()), 0.0), max(float((h - slack).max()), 0.0)
+        highest = (noise + np.minimum(h + slack, high)).max(axis=-1)
+        lowest = (noise + np.maximum(h - slack, low)).min(axis=-1)
+        return np.asarray(np.maximum(highest, 0.0) - high + low - np.minimum(lowest, 0.0))
+
+    def paths(self, h: FloatArray, sd: FloatArray) -> Sequence[tuple[FloatArray, FloatArray]]:
         """Return sums that rise over the longest time that may lie between the extremes."""
         time, sums = np.append(0.0, sd * sd), np.append(0.0, h)
         highest, lowest = _times_of_maximum(sums, time), _times_of_maximum(-sums, time)
         spans = ((lowest.min(), highest.max()), (highest.min(), lowest.max()))
         start, end = max(spans, key=lambda ends: ends[1] - ends[0])
-        return (_one_peak(time, float(start), float(end)),)
+        return ((np.zeros_like(h), _one_peak(time, float(start), float(end))),)
 
     def slope(self, h: FloatArray) -> FloatArray:
         """Return 1 at the maximum if it is above 0, -1 at the minimum if below, 0 elsewhere."""
@@ -366,7 +442,10 @@ class RangeNorm(ImageNorm):
 
 
 def shifted_norms(
-    norm: ImageNorm, images: FloatArray, shift: FloatArray | float = 0.0, factor: float = 1.0
+    norm: ImageNorm | OneChangeNorm,
+    images: FloatArray,
+    shift: FloatArray | float = 0.0,
+    factor: float = 1.0,
 ) -> FloatArray:
     """Return the norms of factor * images + shift, a few images at a time."""
     norms, step = np.empty(len(images)), max(1, _CHUNK // images.shape[1])

@@ -594,7 +594,7 @@ def smooth_ece(
     --------
     estimate : With a confidence interval.
     reliability_curve : Outcomes smoothed at this scale.
-    distance_bounds : Bounds on the distance to calibration.
+    distance_bounds : Bounds on the lower distance to calibration.
 
     Notes
     -----

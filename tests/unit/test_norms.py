@@ -1,0 +1,106 @@
+"""The norms of images: what noise adds to them, and the lower end that follows."""
+
+import numpy as np
+import pytest
+
+from calibrant.data.rows import Sample
+from calibrant.datasets import simulate
+from calibrant.inference import intervals
+from calibrant.inference.intervals import View
+from calibrant.measures.registry import (
+    L1Norm,
+    L2Norm,
+    MaxNorm,
+    OneChangeNorm,
+    RangeNorm,
+    measures,
+)
+from tests.twins import intervals as twin
+
+PROVED = pytest.mark.parametrize("norm", [L1Norm(), MaxNorm(), RangeNorm()], ids=str)
+
+
+@PROVED
+def test_no_image_in_the_rectangle_gains_more(norm):
+    rng = np.random.default_rng(4)
+    for _ in range(300):
+        k = int(rng.integers(1, 7))
+        h, slack = rng.normal(0, 1, k), rng.exponential(1, k) * (rng.random(k) < 0.8)
+        # Corners of the rectangle too, where maxima are.
+        g = h + slack * rng.choice([-1, 1, *rng.uniform(-1, 1, 3)], (40, k))
+        noise = rng.normal(0, 1, (50, k))
+        most = norm.most_added(h, slack, noise)
+        for image in g:
+            assert np.all(norm.of(image + noise) - norm.of(image) <= most + 1e-12)
+
+
+def test_the_most_is_attained():
+    rng = np.random.default_rng(5)
+    h, slack, noise = rng.normal(0, 2, 5), np.ones(5), rng.normal(0, 1, (20, 5))
+    least = L1Norm().least(h, slack)
+    added = L1Norm().of(least + noise) - L1Norm().of(least)
+    assert L1Norm().most_added(h, slack, noise) == pytest.approx(added)
+
+
+def test_by_hand():
+    # Within 1 of (3, 0.5) the least image is (2, 0); noise (-0.5, -1) adds -0.5 and 1 to it.
+    h, slack, noise = np.array([3, 0.5]), np.ones(2), np.array([[-0.5, -1.0]])
+    assert L1Norm().most_added(h, slack, noise) == pytest.approx([0.5])
+    # The least maximum is 2, where the first coordinate is then; the second may reach 1.5.
+    assert MaxNorm().most_added(h, slack, noise) == pytest.approx([-0.5])
+    # From 0, where the second coordinate may be as well, noise gains 1 below and loses 0.5 above.
+    assert RangeNorm().most_added(h, slack, noise) == pytest.approx([0.5])
+
+
+@pytest.mark.parametrize(
+    ("measure", "options", "formula"),
+    [
+        ("ece", {}, twin.added_to_absolute_sum),
+        ("smooth_ece", {"bandwidth": 0.05}, twin.added_to_absolute_sum),
+        ("ecce_mad", {}, twin.added_to_maximum),
+    ],
+)
+@pytest.mark.parametrize("scenario", ["overconfident", "tenths"])
+def test_the_lower_end_is_its_formula(measure, options, formula, scenario):
+    y, p = simulate(scenario, 300, rng=2)
+    error = measures()[measure].read(options)
+    sample = Sample(y, p)
+    view = View.of(error, sample, error(sample))
+    images = view.of_noise(view.cells.noise(239, np.random.default_rng(1)))
+    found = intervals._added(view, images, 0.05)
+    assert found == pytest.approx(formula(view.observed, images, 0.05), rel=1e-9)
+
+
+def test_noise_of_equal_sd_adds_alike_to_all_images_of_one_l2_norm():
+    noise = np.random.default_rng(0).normal(0, 1, (40_000, 4))
+    norms = [np.sort(L2Norm().of(image + noise)) for image in ([3, 0, 0, 0], [1.5, -1.5, 1.5, 1.5])]
+    assert np.abs(norms[0] - norms[1])[400:-400].max() < 0.05
+
+
+def test_signs_that_change_once():
+    images = np.array([[1, 2, -4, -1], [1, -2, 3, 0.5], [2, 2, 2, 2.0]])
+    # The second has two changes: those of -1, 2, ... or of 1, 2, 3 with one sign are not enough.
+    assert OneChangeNorm().of(images) == pytest.approx([8, 4.5, 8])
+    random = np.random.default_rng(8).normal(0, 1, (50, 9))
+    found = OneChangeNorm().of(random)
+    assert found == pytest.approx([twin.with_one_change(image) for image in random])
+    assert np.all(found <= L1Norm().of(random))
+
+
+@pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=str)
+def test_noise_adds_less_the_larger_an_image_is(norm):
+    # The norm of x d + e is convex in x and grows as x N(d) at most.
+    rng = np.random.default_rng(6)
+    noise, d = rng.normal(0, 1, (100, 5)), rng.normal(0, 1, 5)
+    added = [norm.of(x * d + noise) - x * norm.of(d) for x in (0, 0.5, 1, 2, 10)]
+    assert np.all(np.diff(added, axis=0) <= 1e-12)
+
+
+@pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=str)
+def test_paths_grow(norm):
+    rng = np.random.default_rng(7)
+    for _ in range(50):
+        h, sd = rng.normal(0, 2, 6), rng.uniform(0.5, 1, 6)
+        for base, rise in norm.paths(h, sd):
+            sizes = [float(norm.of(base + x * rise)) for x in (0, 1, 2)]
+            assert sizes[0] < sizes[1] < sizes[2]
