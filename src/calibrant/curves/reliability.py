@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
 
 from calibrant._base import FloatArray
 from calibrant.curves.bands import (
@@ -19,6 +21,7 @@ from calibrant.curves.bands import (
     kernel_limits,
     read_band,
 )
+from calibrant.curves.bandwidth import cross_validated_bandwidth
 from calibrant.curves.curve import Curve
 from calibrant.data import validation
 from calibrant.data.binning import Bins
@@ -27,6 +30,7 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
+from calibrant.inference.intervals import Clusters
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 from calibrant.measures.density import Bandwidth, Densities, DensityError, read_bandwidth
@@ -38,6 +42,8 @@ __all__ = ["local_calibration_error", "reliability_curve"]
 
 # The number of points of a smooth curve that a page or a screen can show.
 _SHOWN_POINTS = 512
+# How far beyond the scores smoothed residuals are shown: a fraction of their range, and a minimum.
+_BEYOND, _MIN_BEYOND = 0.02, 0.005
 # Rounding error between the ends of an interval and those of its domain.
 _ROUNDING = 1e-12
 
@@ -57,7 +63,7 @@ class CurveOptions(BandOptions, total=False):
 
     method: Literal["smooth", "density", "binned", "isotonic"]
     n_resamples: int
-    bandwidth: float | None
+    bandwidth: float | Literal["cv", "smece", "silverman"] | None
     n_bins: BinCount
     strategy: Strategy
 
@@ -86,7 +92,7 @@ def reliability_curve(
     n_resamples: int = 1000,
     rng: int | Generator = 0,
     clusters: ArrayLike | None = None,
-    bandwidth: float | None = None,
+    bandwidth: float | Literal["cv", "smece", "silverman"] | None = None,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
     sample_weight: ArrayLike | None = None,
@@ -217,22 +223,16 @@ def reliability_curve(
     """
     validation.check_choice(method, "method", ("smooth", "density", "binned", "isotonic"))
     _check_band(band)
-    if bandwidth is not None:
-        bandwidth = validation.as_bandwidth(bandwidth)
-        if method in ("binned", "isotonic"):
-            raise CalibrantError(
-                "is ignored by {method}={name!r}",
-                argument="bandwidth",
-                hint="leave it out",
-                name=method,
-            )
+    width = _read_bandwidth(bandwidth, method)
     binning = read_binning(n_bins, strategy, "left")
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight, n_resamples)
+    asked, known = read_band(
+        band, problem, level, simultaneous, rng, clusters, sample_weight, n_resamples
+    )
     if method == "smooth":
-        return smooth_curve(problem, asked, bandwidth)
+        return smooth_curve(problem, asked, width, known)
     if method == "density":
-        return density_curve(problem, asked, DensityError(bandwidth or "silverman"))
+        return density_curve(problem, asked, DensityError(width))
     if method == "binned":
         bins = binning.bins(problem)
         return binned_curve(problem, asked, bins, table_of(problem, bins))
@@ -327,10 +327,32 @@ def local_calibration_error(
     bandwidth = read_bandwidth(bandwidth)
     _check_band(band)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight)
+    asked, _ = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight)
     curve = density_curve(problem, asked, DensityError(bandwidth, KERNELS[kernel]))
     y, lower, upper = (v - curve.x for v in (curve.y, curve.low, curve.high))
     return replace(curve, y=y, low=lower, high=upper, method="local")
+
+
+def _read_bandwidth(bandwidth: Any, method: str) -> Any:
+    """Return the bandwidth of a curve: a number, or the name of the rule that chooses it."""
+    rules = {"smooth": ("cv", "smece"), "density": ("silverman",)}.get(method)
+    if rules is None:
+        if bandwidth is None:
+            return None
+        raise CalibrantError(
+            "is ignored by {method}={name!r}", argument="bandwidth", hint="leave it out", name=method
+        )
+    if bandwidth is None or (isinstance(bandwidth, str) and bandwidth in rules):
+        return bandwidth or rules[0]
+    if isinstance(bandwidth, str):
+        raise CalibrantError(
+            "must be {rules} or a positive number for {method}={name!r}",
+            argument="bandwidth",
+            value=bandwidth,
+            rules=" or ".join(map(repr, rules)),
+            name=method,
+        )
+    return validation.as_bandwidth(bandwidth)
 
 
 def _check_band(band: Kind | None) -> None:
@@ -338,21 +360,40 @@ def _check_band(band: Kind | None) -> None:
         validation.check_choice(band, "band", ("confidence", "consistency"))
 
 
-def smooth_curve(problem: Problem, band: Band | None, bandwidth: float | None = None) -> Curve:
-    """Return the kernel regression of outcomes on scores, at a given scale or at smECE."""
-    width = bandwidth or curve_bandwidth(problem)
-    curve = density_curve(problem, band, DensityError(width, bounds=(0.0, 1.0)))
-    return replace(curve, method="smooth")
+def smooth_curve(
+    problem: Problem,
+    band: Band | None,
+    bandwidth: float | Literal["cv", "smece"] = "cv",
+    clusters: Clusters | None = None,
+) -> Curve:
+    """Return the diagonal and smoothed residuals, or at "smece" smoothed outcomes."""
+    if bandwidth == "smece":
+        error = DensityError(curve_bandwidth(problem), bounds=(0.0, 1.0))
+    else:
+        if bandwidth == "cv":
+            bandwidth = cross_validated_bandwidth(problem, clusters)
+        error = DensityError(bandwidth, bounds=(0.0, 1.0), smooths="residual")
+    return replace(density_curve(problem, band, error), method="smooth")
 
 
 def density_curve(problem: Problem, band: Band | None, error: DensityError) -> Curve:
-    """Return the outcome given the score by Bayes' rule from two density estimates."""
+    """Return the outcome given the score, from kernel estimates of weights and outcomes."""
+    of_residuals = error.smooths == "residual"
     densities = error.densities(problem)
-    curve = _shown(densities)
+    shown = _near(score_range(problem), densities) if of_residuals else densities
+    curve = replace(_shown(shown), area=densities.error)
     if band is None:
         return curve
-    limits = kernel_limits(problem, curve, densities.axis, error.kernel, band)
+    limits = kernel_limits(
+        problem, curve, densities.axis, error.kernel, band, of_residuals=of_residuals
+    )
     return _banded(curve, limits, band)
+
+
+def score_range(problem: Problem) -> FloatArray:
+    """Return the lowest and the highest score; of a sketch those of its outermost cells."""
+    scores = problem.scores if problem.is_exact else problem.pooled.score
+    return scores[[0, -1]]
 
 
 def binned_curve(problem: Problem, band: Band | None, bins: Bins, table: BinTable) -> Curve:
@@ -394,6 +435,23 @@ def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
     )
 
 
+def _near(scores: FloatArray, densities: Densities) -> Densities:
+    """Return densities within the range of scores, and a little beyond, at points enough to show.
+
+    However wide the kernel, there is nothing to learn from rows that are not there.
+    """
+    (low, high), width = scores.tolist(), densities.bandwidth
+    beyond = min(width, max(_BEYOND * (high - low), _MIN_BEYOND))
+    low, high = max(low - beyond, 0.0), min(high + beyond, 1.0)
+    inside = (densities.t >= low) & (densities.t <= high)
+    if np.count_nonzero(inside) >= _SHOWN_POINTS:
+        return replace(densities, nil=densities.nil | ~inside)
+    t = np.linspace(low, high, _SHOWN_POINTS + 1)
+    weight, true = (CubicSpline(densities.t, v)(t) for v in (densities.weight, densities.true))
+    nil = np.interp(t, densities.t, densities.nil) > 0
+    return replace(densities, t=t, weight=weight, true=true, nil=nil)
+
+
 def _shown(densities: Densities) -> Curve:
     """Thin the grid of densities to what can be shown, and leave out what is unknown.
 
@@ -415,7 +473,7 @@ def _shown(densities: Densities) -> Curve:
         weight, true = np.pad(weight, beyond), np.pad(true, beyond)
     y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~nil)
     density = np.maximum(weight, 0.0)
-    return _curve(t, np.clip(y, 0.0, 1.0), density, densities.error, "density", densities.bandwidth)
+    return _curve(t, np.clip(y, 0.0, 1.0), density, math.nan, "density", densities.bandwidth)
 
 
 def _curve(

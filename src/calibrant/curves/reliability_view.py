@@ -17,7 +17,7 @@ import numpy.typing as npt
 
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import curve_of_table, reliability_curve
+from calibrant.curves.reliability import curve_of_table, reliability_curve, score_range
 from calibrant.data.binning import UniformBins
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
@@ -26,7 +26,6 @@ from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
 from calibrant.measures.point_masses import PointMasses, are_few, point_masses
 from calibrant.measures.scores import ScoreDecomposition, decomposition_of
-from calibrant.measures.smooth import curve_bandwidth
 
 __all__ = [
     "ABOUT_ROWS",
@@ -270,8 +269,6 @@ def view_of_rows(
     problem = one_problem(y_true, y_prob, *(options.get(name) for name in ABOUT_ROWS))
     asked = {"simultaneous": True, **options}
     found = _measured(problem, options) if measured else None
-    if isinstance(found, Estimate) and found.measure == "smooth_ece" and not asked.get("bandwidth"):
-        asked["bandwidth"] = curve_bandwidth(problem, found.value)
     curve = reliability_curve(problem, **asked)
     bins = masses = None
     if curve.method == "binned":
@@ -285,7 +282,7 @@ def view_of_rows(
         curve,
         bins=bins,
         masses=masses,
-        scores=_score_range(problem),
+        scores=score_range(problem),
         n=problem.n,
         is_confidence=_is_confidence(y_prob, options.get("multiclass")),
         measured=found,
@@ -322,7 +319,9 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
     if method == "isotonic":
         return decomposition_of(problem)
     if method == "smooth":
-        return estimate("smooth_ece", problem, **about, **_only(options, "bandwidth"))
+        width = options.get("bandwidth")
+        given = {} if width is None or isinstance(width, str) else {"bandwidth": width}
+        return estimate("smooth_ece", problem, **about, **given)
     # There is no interval where outcomes choose the bins.
     if method == "binned" and options.get("n_bins") not in ("sweep", "cv"):
         return estimate("ece", problem, **about, **_only(options, "n_bins", "strategy"))
@@ -339,12 +338,6 @@ def _is_confidence(y_prob: Any, multiclass: Any) -> bool:
 
 def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options}
-
-
-def _score_range(problem: Problem) -> FloatArray:
-    """Return the lowest and the highest score; of a sketch those of its outermost cells."""
-    scores = problem.scores if problem.is_exact else problem.pooled.score
-    return scores[[0, -1]]
 
 
 def _narrow_bins(problem: Problem, window: Window) -> int:
