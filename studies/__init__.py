@@ -29,6 +29,7 @@ TITLES = {
     "logit-smoothing": 'Chidambaram et al., "How Flawed Is ECE?" (2024)',
     "estimating-ece": 'Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021)',
     "coverage": "Coverage and width of the intervals of calibrant.estimate",
+    "curve": "Accuracy and coverage of the smooth reliability curve",
 }
 
 

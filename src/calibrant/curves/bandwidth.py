@@ -7,10 +7,10 @@ t + m_s(t), and what it predicts of row i from the others is closed:
     m_s^-i    = (R_s(p_i) - k r_i) / (D_s(p_i) - k),    k = w_i K_s(p_i, p_i)
     loss of s = sum_i w_i [(r_i - m_s^-i)^2 - r_i^2]
 
-Chosen is the largest s whose loss exceeds the minimum by at most half the standard error of the
-difference of the two, which is paired row by row. For calibrated predictions every scale is
-unbiased and the largest one wins; a whole standard error would smooth narrow deviations away, none
-leaves the curve jagged.
+Let s_0 have the minimum loss, and let s_1 be the largest scale whose loss exceeds it by at most one
+standard error of the difference of the two, which is paired row by row. Chosen is sqrt(s_0 s_1):
+s_0 leaves curves jagged, s_1 smooths narrow deviations away. For calibrated predictions every scale
+is unbiased and s_1 is the largest of all.
 
 Where scores are so sparse that the others say nothing at scale s, the row is predicted at the next
 larger scale. Rows that depend on each other in clusters are predicted from the other tenths of the
@@ -31,8 +31,6 @@ from calibrant.inference.intervals import Cells, Clusters
 from calibrant.measures.smooth import MIN_CURVE_BANDWIDTH
 from calibrant.numerics import smoothing
 
-# Standard errors of the difference of losses that a larger scale may lose.
-STANDARD_ERRORS = 0.5
 # At this scale everything is smoothed to one constant; smaller ones are each this much less.
 _LARGEST, _RATIO = 1.0, 0.8
 _CELLS_PER_SCALE = 5
@@ -45,7 +43,7 @@ _ROUNDING = 1e-12
 
 
 def cross_validated_bandwidth(problem: Problem, clusters: Clusters | None = None) -> float:
-    """Return the largest bandwidth whose curve predicts rows left out about as well as any does."""
+    """Return the bandwidth at which a curve predicts rows left out about as well as it can."""
     smallest = max(MIN_CURVE_BANDWIDTH, problem.finest_scale)
     n_scales = 1 + math.ceil(math.log(smallest / _LARGEST) / math.log(_RATIO))
     scales = np.geomspace(_LARGEST, smallest, n_scales)
@@ -54,7 +52,7 @@ def cross_validated_bandwidth(problem: Problem, clusters: Clusters | None = None
         losses = _leave_one_out(grid, problem)
     else:
         losses = _leave_fold_out(grid, problem, clusters)
-    return float(scales[losses.largest()])
+    return math.sqrt(math.prod(scales[[*losses.least()]]))
 
 
 @dataclass(frozen=True, eq=False)
@@ -125,14 +123,14 @@ class _Losses:
     weight: FloatArray
     weight_squared: FloatArray
 
-    def largest(self) -> int:
-        """Return the index of the largest scale whose loss is nearly the minimum."""
+    def least(self) -> tuple[int, int]:
+        """Return which scale has the minimum loss, and which is the largest within its error."""
         total = self.each @ self.weight
         best = int(np.argmin(total))
         error = np.sqrt(np.square(self.each - self.each[best]) @ self.weight_squared)
         rounding = _ROUNDING * float(np.abs(self.each[best]) @ self.weight)
-        near = total - total[best] <= STANDARD_ERRORS * error + rounding
-        return int(np.flatnonzero(near)[0])
+        near = total - total[best] <= error + rounding
+        return best, int(np.flatnonzero(near)[0])
 
 
 def _leave_one_out(grid: _Grid, problem: Problem) -> _Losses:
