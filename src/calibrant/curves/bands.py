@@ -162,15 +162,7 @@ def bin_limits(problem: Problem, bins: Bins, proportion: FloatArray, band: Band)
     return band.limits(windows, proportion, partial(sidak_tail, n=len(start)))
 
 
-def kernel_limits(
-    problem: Problem,
-    curve: Curve,
-    axis: Axis,
-    kernel: Kernel,
-    band: Band,
-    *,
-    of_residuals: bool = False,
-) -> Limits:
+def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band) -> Limits:
     """Return the limits of the proportion of events around each point; nan where it is unknown.
 
     Where residuals are smoothed, the difference between a point and the mean prediction around it
@@ -196,7 +188,7 @@ def kernel_limits(
 
     cells = Cells.gather(problem, cell_of, n_cells)
     known, scale = ~np.isnan(curve.y), curve.bandwidth / axis.length
-    t, y = curve.x[known], curve.y[known]
+    t, y, of_residuals = curve.x[known], curve.y[known], curve.of_residuals
     kernels = KernelWindows.around(fraction(t), fraction(cells.score), scale, kernel)
     fitted = np.interp(cells.score, t, y) if of_residuals else None
     windows = WindowSums(cells, kernels, band.cluster_sums(problem, cell_of, n_cells), fitted)

@@ -21,8 +21,8 @@ from calibrant.curves.bands import (
     kernel_limits,
     read_band,
 )
-from calibrant.curves.bandwidth import cross_validated_bandwidth
 from calibrant.curves.curve import Curve
+from calibrant.curves.residual_smoothing import ScoreAxis, cross_validated_bandwidth
 from calibrant.data import validation
 from calibrant.data.binning import Bins
 from calibrant.data.classes import RowOptions, one_problem
@@ -36,7 +36,7 @@ from calibrant.measures.binned import BinCount, Strategy, read_binning
 from calibrant.measures.density import Bandwidth, Densities, DensityError, read_bandwidth
 from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics.monotone import isotonic_fit
-from calibrant.numerics.smoothing import KERNELS
+from calibrant.numerics.smoothing import GAUSSIAN, KERNELS
 
 __all__ = ["local_calibration_error", "reliability_curve"]
 
@@ -386,12 +386,15 @@ def smooth_curve(
     clusters: Clusters | None = None,
 ) -> Curve:
     """Return the diagonal and smoothed residuals, or at "smece" smoothed outcomes."""
+    error = DensityError(bounds=(0.0, 1.0), smooths="residual")
     if bandwidth == "smece":
         error = DensityError(curve_bandwidth(problem), bounds=(0.0, 1.0))
+    elif bandwidth == "cv":
+        axis = ScoreAxis.of(problem)
+        width = cross_validated_bandwidth(problem, axis, clusters)
+        error = replace(error, bandwidth=width, axis=axis)
     else:
-        if bandwidth == "cv":
-            bandwidth = cross_validated_bandwidth(problem, clusters)
-        error = DensityError(bandwidth, bounds=(0.0, 1.0), smooths="residual")
+        error = replace(error, bandwidth=bandwidth)
     return replace(density_curve(problem, band, error), method="smooth")
 
 
@@ -399,13 +402,15 @@ def density_curve(problem: Problem, band: Band | None, error: DensityError) -> C
     """Return the outcome given the score, from kernel estimates of weights and outcomes."""
     of_residuals = error.smooths == "residual"
     densities = error.densities(problem)
-    shown = _near(score_range(problem), densities) if of_residuals else densities
-    curve = replace(_shown(shown), area=densities.error)
+    curve = _shown(_near(problem, densities) if of_residuals else densities)
+    curve = replace(curve, area=densities.error, of_residuals=of_residuals)
+    if of_residuals:
+        # Smoothed as widely as residuals may be, the density would be flat.
+        scores = DensityError(bounds=(0.0, 1.0)).densities(problem)
+        curve = replace(curve, density=np.interp(curve.x, scores.t, np.maximum(scores.weight, 0.0)))
     if band is None:
         return curve
-    limits = kernel_limits(
-        problem, curve, densities.axis, error.kernel, band, of_residuals=of_residuals
-    )
+    limits = kernel_limits(problem, curve, densities.axis, error.kernel, band)
     return _banded(curve, limits, band)
 
 
@@ -454,20 +459,23 @@ def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
     )
 
 
-def _near(scores: FloatArray, densities: Densities) -> Densities:
-    """Return densities within the range of scores, and a little beyond, at points enough to show.
+def _near(problem: Problem, densities: Densities) -> Densities:
+    """Return densities where rows are, at points enough to show: however wide the kernel.
 
-    However wide the kernel, there is nothing to learn from rows that are not there.
+    That is within the range of scores and a little beyond, and where the rows count for at least as
+    much, weighted by the kernel, as one row a bandwidth away does.
     """
-    (low, high), width = scores.tolist(), densities.bandwidth
-    beyond = min(width, max(_BEYOND * (high - low), _MIN_BEYOND))
-    low, high = max(low - beyond, 0.0), min(high + beyond, 1.0)
-    inside = (densities.t >= low) & (densities.t <= high)
+    low, high = score_range(problem).tolist()
+    beyond = min(densities.bandwidth, max(_BEYOND * (high - low), _MIN_BEYOND))
+    ends = np.array([max(low - beyond, 0.0), min(high + beyond, 1.0)])
+    axis, one_row = densities.axis, 1 / (densities.bandwidth * problem.n)
+    nil = densities.nil | (densities.weight < GAUSSIAN.peak * math.exp(-0.5) * one_row)
+    inside = (densities.t >= ends[0]) & (densities.t <= ends[1])
     if np.count_nonzero(inside) >= _SHOWN_POINTS:
-        return replace(densities, nil=densities.nil | ~inside)
-    t = np.linspace(low, high, _SHOWN_POINTS + 1)
-    weight, true = (CubicSpline(densities.t, v)(t) for v in (densities.weight, densities.true))
-    nil = np.interp(t, densities.t, densities.nil) > 0
+        return replace(densities, nil=nil | ~inside)
+    u, grid = np.linspace(*axis.fractions(ends), _SHOWN_POINTS + 1), axis.fractions(densities.t)
+    weight, true = (CubicSpline(grid, v)(u) for v in (densities.weight, densities.true))
+    t, nil = axis.positions(u), np.interp(u, grid, nil) > 0
     return replace(densities, t=t, weight=weight, true=true, nil=nil)
 
 

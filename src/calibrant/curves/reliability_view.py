@@ -158,12 +158,12 @@ class ReliabilityView:
     def known(self) -> Mask:
         """Where the curve is known.
 
-        A kernel estimate is known where the kernel weights of the rows add up to at least that of
+        Smoothed residuals end where rows do. Another kernel estimate is known where the kernel weights of the rows add up to at least that of
         one row a bandwidth away, and no farther than a bandwidth from all scores.
         """
         curve, h = self.curve, self.curve.bandwidth
         known = np.isfinite(curve.y)
-        if not h > 0:
+        if not h > 0 or curve.of_residuals:
             return known
         if self.scores is not None:
             low, high = self.scores

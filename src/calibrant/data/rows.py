@@ -224,7 +224,7 @@ class Sample(Problem):
         n_cells, n_moments = smoothing.resolution(self.n, scale)
         moments = self._compiled_moments(n_cells, n_moments, quantities)
         if moments is None:
-            blocks = ((p, _values(quantities, p, y, w)) for p, y, w in self.blocks())
+            blocks = ((p, row_values(quantities, p, y, w)) for p, y, w in self.blocks())
             moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
         return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
@@ -248,7 +248,7 @@ class Sample(Problem):
 
         def blocks(*quantities: Quantity) -> Blocks:
             for p, y, w in self.blocks():
-                values = _values(quantities, p, y, w)
+                values = row_values(quantities, p, y, w)
                 inside = (p > 0) & (p < 1)
                 if not inside.all():
                     p, values = p[inside], [value[inside] for value in values]
@@ -263,7 +263,7 @@ class Sample(Problem):
         def ends(quantity: Quantity) -> tuple[float, float]:
             sums = np.zeros(2)
             for p, y, w in self.blocks():
-                (value,) = _values([quantity], p, y, w)
+                (value,) = row_values([quantity], p, y, w)
                 sums += value[p == 0].sum(), value[p == 1].sum()
             return float(sums[0]), float(sums[1])
 
@@ -331,9 +331,10 @@ def _per_row(
     return value if w is None else w * value
 
 
-def _values(
+def row_values(
     quantities: Iterable[Quantity], p: FloatArray, y: FloatArray, w: FloatArray | None
 ) -> list[FloatArray]:
+    """Return each quantity of each row."""
     values = (_per_row(quantity, p, y, w) for quantity in quantities)
     return [np.ones(len(p)) if value is None else value for value in values]
 

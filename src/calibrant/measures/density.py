@@ -11,7 +11,8 @@ Where residuals are smoothed instead of outcomes,
     g(t) = t f(t) + (1/W) sum_i w_i (y_i - p_i) K_h(t, p_i),
 
 which for calibrated predictions is unbiased at every h: there g / f is t on average, while smoothed
-outcomes follow smoothed predictions. The error is then smECE_h.
+outcomes follow smoothed predictions. The error is then smECE_h. The kernel may act along another
+axis than that of the scores.
 
 The canonical error is that of the whole vector of class probabilities: ECE^mul =
 E abs(P(y | s) - s_y) for the predicted vector s and the class y, with P(. | s) estimated at every
@@ -46,6 +47,7 @@ from calibrant.data import validation
 from calibrant.data.binning import UniformBins
 from calibrant.data.classes import ClassTable, RowOptions, read_classes, reduce_classes
 from calibrant.data.problem import Problem, Quantity
+from calibrant.data.rows import row_values
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
@@ -136,6 +138,7 @@ class DensityError(Measure):
     kernel: Kernel = GAUSSIAN
     bounds: tuple[float, float] | None = None
     smooths: Literal["true", "residual"] = "true"
+    axis: Axis | None = None
 
     def densities(self, problem: Problem) -> Densities:
         """Return the kernel estimates themselves."""
@@ -148,7 +151,10 @@ class DensityError(Measure):
             width = max(silverman(problem), _finest(problem, kernel, domain.length))
         else:
             width = self.bandwidth
-        interval = _interval(problem, width, kernel, domain, self.smooths)
+        if self.axis is None:
+            interval = _interval(problem, width, kernel, domain, self.smooths)
+        else:
+            interval = _along(problem, width, self.axis, self.smooths)
         axis, a = interval.axis, interval.coefficients
         scale = width / axis.length
         n_points = max(smoothing.grid_points(scale, a.shape[-1] - 1), _MIN_POINTS)
@@ -207,6 +213,23 @@ def _interval(
     place = np.clip(domain.fractions(p), 0.0, 1.0)
     values = [w, w * (y if smoothed == "true" else y - p)]
     return LineSpectrum(domain, smoothing.spectrum(place, values, fine / domain.length))
+
+
+def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -> LineSpectrum:
+    """Return the spectrum of weights and of what is smoothed along an axis."""
+    scale = bandwidth / axis.length
+    if problem.is_exact:
+        blocks = (
+            (axis.fractions(p), row_values(("weight", smoothed), p, y, w))
+            for p, y, w in problem.rows.blocks()
+        )
+    else:
+        pooled = problem.pooled
+        values = [pooled.weight, getattr(pooled, smoothed)]
+        blocks = iter([(axis.fractions(pooled.score), values)])
+    n_cells, n_moments = smoothing.resolution(problem.n, scale)
+    moments = smoothing.cell_moments(blocks, 2, n_cells, n_moments)
+    return LineSpectrum(axis, smoothing.coefficients(moments, smoothing.n_modes(scale)))
 
 
 def _check_resolved(bandwidth: float, finest: float) -> None:

@@ -1,20 +1,26 @@
-"""The bandwidth of a smooth reliability curve, by leave-one-out squared error of the residuals.
+"""Residuals smoothed along the scores: the scale that varies with their density, and its choice.
 
-Residuals r = y - p are smoothed with the Gaussian K_s reflected at 0 and 1. The curve at scale s is
-t + m_s(t), and what it predicts of row i from the others is closed:
+Where scores crowd together, as those of confident models do near 0 and 1, outcomes can be resolved
+finely; where they are sparse a kernel as narrow would see a row or two. So scores are smoothed at
 
-    m_s(t)    = sum_j w_j K_s(t, p_j) r_j / sum_j w_j K_s(t, p_j) = R_s(t) / D_s(t)
-    m_s^-i    = (R_s(p_i) - k r_i) / (D_s(p_i) - k),    k = w_i K_s(p_i, p_i)
-    loss of s = sum_i w_i [(r_i - m_s^-i)^2 - r_i^2]
+    u = G(p) = (p + F(p)) / 2,   F(p) the fraction of rows with smaller scores,
+
+with the Gaussian K_s reflected at 0 and 1. For evenly spread scores u is p. G depends on scores
+alone: calibrated predictions are unbiased at every scale here, too. The scale s is chosen by the
+leave-one-out squared error of the residuals r = y - p, whose closed form is
+
+    m_s(u)    = sum_j w_j K_s(u, u_j) r_j / sum_j w_j K_s(u, u_j) = R_s(u) / D_s(u)
+    m_s^-i    = (R_s(u_i) - k r_i) / (D_s(u_i) - k),    k = w_i K_s(u_i, u_i)
+    loss of s = sum_i w_i [(r_i - m_s^-i)^2 - r_i^2].
 
 Let s_0 have the minimum loss, and let s_1 be the largest scale whose loss exceeds it by at most one
 standard error of the difference of the two, which is paired row by row. Chosen is sqrt(s_0 s_1):
-s_0 leaves curves jagged, s_1 smooths narrow deviations away. For calibrated predictions every scale
-is unbiased and s_1 is the largest of all.
+s_0 leaves curves jagged, s_1 smooths narrow deviations away. For calibrated predictions s_1 is
+mostly the largest scale of all.
 
 Where scores are so sparse that the others say nothing at scale s, the row is predicted at the next
 larger scale. Rows that depend on each other in clusters are predicted from the other tenths of the
-clusters. Rows are gathered in cells a fifth of the smallest scale wide: one pass, then the same
+clusters. Rows are gathered in cells a fifth of the smallest scale wide: two passes, then the same
 work for any n.
 """
 
@@ -30,7 +36,10 @@ from calibrant.data.problem import Index, Problem
 from calibrant.inference.intervals import Cells, Clusters
 from calibrant.measures.smooth import MIN_CURVE_BANDWIDTH
 from calibrant.numerics import smoothing
+from calibrant.numerics.smoothing import Axis
 
+# Scores between which F is taken to be linear.
+_KNOTS = 1024
 # At this scale everything is smoothed to one constant; smaller ones are each this much less.
 _LARGEST, _RATIO = 1.0, 0.8
 _CELLS_PER_SCALE = 5
@@ -42,12 +51,48 @@ _FOLDS = 10
 _ROUNDING = 1e-12
 
 
-def cross_validated_bandwidth(problem: Problem, clusters: Clusters | None = None) -> float:
-    """Return the bandwidth at which a curve predicts rows left out about as well as it can."""
+@dataclass(frozen=True, eq=False)
+class ScoreAxis:
+    """The interval of u = (p + F(p)) / 2, linear between some of the scores.
+
+    `score` and `place` are p and u there, both increasing from 0 to 1.
+    """
+
+    score: FloatArray
+    place: FloatArray
+    length = 1.0
+
+    @classmethod
+    def of(cls, problem: Problem) -> ScoreAxis:
+        """Return the axis of a problem's scores; equal ones have the middle of their ranks."""
+        score, first, rows = np.unique(problem.scores, return_index=True, return_counts=True)
+        rank = first + rows / 2
+        rank -= rank[0]
+        fraction = rank / rank[-1] if len(rank) > 1 else np.zeros(1)
+        kept = np.unique(np.linspace(0, len(score) - 1, _KNOTS).astype(np.intp))
+        score, fraction = score[kept], fraction[kept]
+        known = np.concatenate(([0.0], score, [1.0])), np.concatenate(([0.0], fraction, [1.0]))
+        inner = np.append(True, np.diff(known[0]) > 0)
+        p, below = (v[inner] for v in known)
+        return cls(p, (p + below) / 2)
+
+    def fractions(self, u: FloatArray) -> FloatArray:
+        """Return where scores lie in the interval."""
+        return np.interp(u, self.score, self.place)
+
+    def positions(self, fraction: FloatArray) -> FloatArray:
+        """Return the scores at fractions of the interval."""
+        return np.interp(fraction, self.place, self.score)
+
+
+def cross_validated_bandwidth(
+    problem: Problem, axis: Axis, clusters: Clusters | None = None
+) -> float:
+    """Return the scale at which smoothed residuals predict rows left out about best."""
     smallest = max(MIN_CURVE_BANDWIDTH, problem.finest_scale)
     n_scales = 1 + math.ceil(math.log(smallest / _LARGEST) / math.log(_RATIO))
     scales = np.geomspace(_LARGEST, smallest, n_scales)
-    grid = _Grid(smoothing.fast_length(_CELLS_PER_SCALE / smallest), scales)
+    grid = _Grid(axis, smoothing.fast_length(_CELLS_PER_SCALE / smallest), scales)
     if clusters is None:
         losses = _leave_one_out(grid, problem)
     else:
@@ -84,8 +129,9 @@ def _filled(sides: FloatArray) -> tuple[Index, FloatArray]:
 
 @dataclass(frozen=True, eq=False)
 class _Grid:
-    """Cells around the points 0, 1/N, ..., 1, and the scales at which they are smoothed."""
+    """Cells around the points 0, 1/N, ..., 1 of an axis, and the scales that smooth them."""
 
+    axis: Axis
     n_steps: int
     scales: FloatArray
 
@@ -94,7 +140,7 @@ class _Grid:
         return Cells.gather(problem, self._cell_of, self.n_steps + 1)
 
     def _cell_of(self, p: FloatArray) -> Index:
-        return np.rint(p * self.n_steps).astype(np.intp)
+        return np.rint(self.axis.fractions(p) * self.n_steps).astype(np.intp)
 
     def smoothed(self, totals: FloatArray) -> FloatArray:
         """Return totals of cells smoothed at each scale, (scales, cells)."""
