@@ -8,7 +8,7 @@ smoothed at the bandwidth smECE.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -17,6 +17,9 @@ from scipy.special import expit, logit
 from scipy.stats import beta, norm
 
 import calibrant as cb
+from calibrant.curves.residual_smoothing import ScoreAxis
+from calibrant.data.rows import Sample
+from calibrant.measures.density import DensityError
 from studies.frame import (
     COLOURS,
     GREY,
@@ -199,16 +202,28 @@ def _of_sample(
     """Return error, bandwidth and coverages of one sample, given points of the population."""
     curve = cb.reliability_curve(y, score, level=LEVEL, bandwidth=rule)
     whole = cb.reliability_curve(y, score, level=LEVEL, bandwidth=rule, simultaneous=True)
-    # The population's curve is that of its points: residuals smoothed, or outcomes.
-    method: Any = {"cv": "smooth", "smece": "density"}[rule]
-    smooth = cb.reliability_curve(q, p, method=method, bandwidth=curve.bandwidth, band=None)
-    targets = [np.interp(curve.x, smooth.x, smooth.y), np.interp(curve.x, p, q)]
+    targets = [population_curve(curve, score, p, q), np.interp(curve.x, p, q)]
     return [
         float(np.nanmean((_at(p, curve.x, curve.y) - q) ** 2)),
         curve.bandwidth,
         *(float(np.nanmean(_at(p, curve.x, _held(curve, target)))) for target in targets),
         *(float(np.nanmin(_held(whole, target))) for target in targets),
     ]
+
+
+def population_curve(
+    curve: cb.Curve, score: FloatArray, p: FloatArray, q: FloatArray
+) -> FloatArray:
+    """Return the curve of a population's points, smoothed as that of a sample with these scores."""
+    error = DensityError(curve.bandwidth, bounds=(0.0, 1.0))
+    if curve.of_residuals:
+        axis = ScoreAxis.of(Sample(score, score))
+        error = replace(error, smooths="residual", axis=axis)
+    smooth = error.densities(Sample(q, p))
+    outcome = np.divide(
+        smooth.true, smooth.weight, out=np.full_like(smooth.t, np.nan), where=~smooth.nil
+    )
+    return np.interp(curve.x, smooth.t, np.clip(outcome, 0.0, 1.0))
 
 
 def _held(curve: cb.Curve, target: FloatArray) -> FloatArray:

@@ -189,8 +189,9 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
     cells = Cells.gather(problem, cell_of, n_cells)
     known, scale = ~np.isnan(curve.y), curve.bandwidth / axis.length
     t, y, of_residuals = curve.x[known], curve.y[known], curve.of_residuals
-    kernels = KernelWindows.around(fraction(t), fraction(cells.score), scale, kernel)
-    fitted = np.interp(cells.score, t, y) if of_residuals else None
+    place, cell_place = fraction(t), fraction(cells.score)
+    kernels = KernelWindows.around(place, cell_place, scale, kernel)
+    fitted = np.interp(cell_place, place, y) if of_residuals else None
     windows = WindowSums(cells, kernels, band.cluster_sums(problem, cell_of, n_cells), fitted)
     limits = np.full((2, len(curve.x)), np.nan)
     limits[:, known] = band.limits(

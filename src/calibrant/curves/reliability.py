@@ -36,7 +36,7 @@ from calibrant.measures.binned import BinCount, Strategy, read_binning
 from calibrant.measures.density import Bandwidth, Densities, DensityError, read_bandwidth
 from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics.monotone import isotonic_fit
-from calibrant.numerics.smoothing import GAUSSIAN, KERNELS
+from calibrant.numerics.smoothing import KERNELS
 
 __all__ = ["local_calibration_error", "reliability_curve"]
 
@@ -460,23 +460,25 @@ def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
 
 
 def _near(problem: Problem, densities: Densities) -> Densities:
-    """Return densities where rows are, at points enough to show: however wide the kernel.
+    """Return densities within the range of scores and a little beyond, however wide the kernel.
 
-    That is within the range of scores and a little beyond, and where the rows count for at least as
-    much, weighted by the kernel, as one row a bandwidth away does.
+    There are points enough to show.
     """
     low, high = score_range(problem).tolist()
     beyond = min(densities.bandwidth, max(_BEYOND * (high - low), _MIN_BEYOND))
     ends = np.array([max(low - beyond, 0.0), min(high + beyond, 1.0)])
-    axis, one_row = densities.axis, 1 / (densities.bandwidth * problem.n)
-    nil = densities.nil | (densities.weight < GAUSSIAN.peak * math.exp(-0.5) * one_row)
-    inside = (densities.t >= ends[0]) & (densities.t <= ends[1])
+    axis, inside = densities.axis, (densities.t >= ends[0]) & (densities.t <= ends[1])
     if np.count_nonzero(inside) >= _SHOWN_POINTS:
-        return replace(densities, nil=nil | ~inside)
-    u, grid = np.linspace(*axis.fractions(ends), _SHOWN_POINTS + 1), axis.fractions(densities.t)
-    weight, true = (CubicSpline(grid, v)(u) for v in (densities.weight, densities.true))
-    t, nil = axis.positions(u), np.interp(u, grid, nil) > 0
-    return replace(densities, t=t, weight=weight, true=true, nil=nil)
+        return replace(densities, nil=densities.nil | ~inside)
+    grid = np.arange(len(densities.t)) / (len(densities.t) - 1)
+    u = np.linspace(*axis.fractions(ends), _SHOWN_POINTS + 1)
+    t = axis.positions(u)
+    # Points that rounding makes equal are one.
+    u, t = (v[np.append(True, np.diff(t) > 0)] for v in (u, t))
+    residual = densities.true - densities.t * densities.weight
+    weight, residual = (CubicSpline(grid, v)(u) for v in (densities.weight, residual))
+    nil = np.interp(u, grid, densities.nil) > 0
+    return replace(densities, t=t, weight=weight, true=t * weight + residual, nil=nil)
 
 
 def _shown(densities: Densities) -> Curve:

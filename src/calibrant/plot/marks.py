@@ -177,7 +177,7 @@ def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
 
 
 def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
-    """Draw a curve as wide as scores are dense, but not so wide that it hides its band."""
+    """Draw a curve as wide as scores are dense along it, but no wider than shows its band."""
     dense = np.isfinite(curve.high - curve.low) & (curve.density >= np.median(curve.density))
     if dense.any():
         low, high = ax.get_ylim()
@@ -189,8 +189,11 @@ def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
     ends = np.column_stack((curve.x, curve.y))
     segments = list(np.stack((ends[:-1], ends[1:]), axis=1)[joined])
     density = (curve.density[:-1] + curve.density[1:])[joined] / 2
+    # Rows per length of the line: where it is steep, few scores lie along much of it.
+    run, rise = np.diff(ax.transData.transform(ends), axis=0)[joined].T
+    density *= np.abs(run) / np.maximum(np.hypot(run, rise), np.finfo(float).tiny)
     thin = min(_THIN, thick / 2)
-    widths = thin + (thick - thin) * density / curve.density.max()
+    widths = thin + (thick - thin) * density / (density.max(initial=0.0) or 1.0)
     # Round ends in one opaque colour melt into each other, which makes a line of varying width.
     style: dict[str, Any] = {"colors": [color], "capstyle": "round", "zorder": 3}
     ribbon = LineCollection(segments, linewidths=widths, **style)
