@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import curve_of_table, reliability_curve, score_range
-from calibrant.data.binning import UniformBins
+from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
 from calibrant.inference.estimate import Estimate, estimate
@@ -32,6 +32,7 @@ __all__ = [
     "Mask",
     "Recalibrated",
     "ReliabilityView",
+    "Scale",
     "Window",
     "level_runs",
     "view_of_curve",
@@ -40,6 +41,8 @@ __all__ = [
 ]
 
 Mask = npt.NDArray[np.bool_]
+# How axes are divided: evenly in probabilities or in their logits.
+Scale = Literal["probability", "logit"]
 
 # The options that describe the rows, in the order in which they are read.
 ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
@@ -84,6 +87,15 @@ class Window:
         middle, reach = (low + high) / 2, max(high - low, _MINIMUM_SPAN) / 2
         window = cls(*_rounded_out(max(middle - reach, 0.0), min(middle + reach, 1.0)))
         return window if window.span <= _WIDE_WINDOW + _SLACK else cls(0.0, 1.0)
+
+    @classmethod
+    def of_logits(cls, views: Iterable[ReliabilityView]) -> Window:
+        """Return a window that ends at a power of ten next to 0 and to 1, and holds the scores.
+
+        Those beyond 1e-4 and 1 - 1e-4 are not shown: few samples have rows enough to tell.
+        """
+        scores = np.concatenate([view.curve.x[view.known] for view in views])
+        return cls(_power_of_ten(float(scores.min())), 1 - _power_of_ten(1 - float(scores.max())))
 
     def holds(self, x: FloatArray) -> Mask:
         """Return which scores are shown."""
@@ -254,7 +266,12 @@ class ReliabilityView:
 
 
 def view_of_rows(
-    y_true: Any, y_prob: Any, options: Mapping[str, Any], *, measured: bool = True
+    y_true: Any,
+    y_prob: Any,
+    options: Mapping[str, Any],
+    *,
+    measured: bool = True,
+    scale: Scale = "probability",
 ) -> ReliabilityView:
     """Return the view of rows or of a sketch, which are read and checked once.
 
@@ -265,6 +282,8 @@ def view_of_rows(
         unless ``simultaneous`` is False.
     measured
         Whether to measure the error that belongs to the curve.
+    scale
+        How the axes are divided, and the narrow bins with them.
     """
     problem = one_problem(y_true, y_prob, *(options.get(name) for name in ABOUT_ROWS))
     asked = {"simultaneous": True, **options}
@@ -287,6 +306,10 @@ def view_of_rows(
         is_confidence=_is_confidence(y_prob, options.get("multiclass")),
         measured=found,
     )
+    if scale == "logit":
+        # A sketch knows sums over even bins alone.
+        known = table_of(problem, _logit_bins()) if problem.is_exact else None
+        return replace(view, outcomes=known)
     narrow = UniformBins.of(_narrow_bins(problem, Window.around([view])))
     return replace(view, outcomes=table_of(problem, narrow))
 
@@ -349,6 +372,13 @@ def _narrow_bins(problem: Problem, window: Window) -> int:
     return max(k for k in range(1, maximum + 1) if n_cells % k == 0)
 
 
+def _logit_bins() -> Bins:
+    """Return narrow bins, evenly divided in logits."""
+    reach = math.log(1e4)
+    starts = 1 / (1 + np.exp(-np.linspace(-reach, reach, _NARROW_BINS)))
+    return Bins.starting_at(np.append(0.0, starts))
+
+
 def _few_bins(table: BinTable) -> PointMasses | None:
     """Return the means of a table's bins where those are few, else None."""
     filled = table.n > 0
@@ -356,6 +386,11 @@ def _few_bins(table: BinTable) -> PointMasses | None:
         return None
     fraction = table.weight[filled] / table.weight.sum()
     return PointMasses(table.mean_pred[filled], table.mean_true[filled], fraction, is_all=True)
+
+
+def _power_of_ten(p: float) -> float:
+    """Return the power of ten at or below a probability, from 1e-4 to 0.1."""
+    return 10.0 ** max(-4, min(-1, math.floor(math.log10(max(p, 1e-4)) + _SLACK)))
 
 
 def _rounded_out(low: float, high: float) -> tuple[float, float]:

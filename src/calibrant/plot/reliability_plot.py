@@ -16,6 +16,7 @@ from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import CurveOptions, reliability_curve
 from calibrant.curves.reliability_view import (
     ReliabilityView,
+    Scale,
     Window,
     view_of_curve,
     view_of_rows,
@@ -73,6 +74,7 @@ def reliability(
     margin: Margin = True,
     deviation: bool = False,
     limits: tuple[float, float] | None = None,
+    scale: Scale = "probability",
     color: Colors = None,
     table: BinTable | None = None,
     **options: Unpack[CurveOptions],
@@ -115,6 +117,9 @@ def reliability(
     limits : (float, float), optional
         Scores to show, such as (0.9, 1). By default [0, 1], or the part that holds all scores and
         outcomes where that is less than half of it.
+    scale : {"probability", "logit"}
+        "logit" divides both axes evenly in logits, up to 1e-4 from 0 and 1: what confident models
+        get wrong there becomes visible. Scores of 0 and 1 are marked at the edge.
     color : color or list of colors, optional
         Colour of the model, or a list with one per model; by default the next of the palette.
     table : BinTable, optional
@@ -154,9 +159,9 @@ def reliability(
     ('predicted probability', 'observed frequency')
     """
     models = read_models(y_true, y_prob, options, color)
-    layout = Layout(limits=limits, margin=margin, deviation=deviation)
+    layout = Layout(limits=limits, margin=margin, deviation=deviation, scale=scale)
     layout.check()
-    diagrams = [gather(model, table, note) for model in models]
+    diagrams = [gather(model, table, note, scale) for model in models]
     width = _WIDTH if len(diagrams) <= _FEW_MODELS else _WIDER
     height = _HEIGHT + _COUNTS * (len(diagrams) == 1 and diagrams[0].view.bins is not None)
     ax = axes_or_new(ax, width + _STRIP * (margin == "both"), height)
@@ -174,7 +179,9 @@ class Diagram:
     color: Any = None
 
 
-def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
+def gather(
+    model: Model, table: BinTable | None, note: bool | Note, scale: Scale = "probability"
+) -> Diagram:
     """Return the diagram of a model, from rows or from the result that was given."""
     note = read_note(note)
     if table is not None and not isinstance(table, BinTable):
@@ -189,7 +196,8 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     if table is not None:
         raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
     model.check_options("reliability", reliability_curve)
-    view = view_of_rows(model.y_true, model.y_prob, model.options, measured=note is True)
+    measured = note is True
+    view = view_of_rows(model.y_true, model.y_prob, model.options, measured=measured, scale=scale)
     if note is True:
         text = view.curve if view.measured is None else view.measured
     return Diagram(view, text, model.name, model.color)
@@ -207,6 +215,7 @@ class Layout:
     deviation: bool = False
     is_terse: bool = False
     inside: bool = False
+    scale: Scale = "probability"
 
     def check(self) -> None:
         """Refuse options of the wrong kind, and limits that hold no scores."""
@@ -216,16 +225,30 @@ class Layout:
                 "must be True, False or 'both'", argument="margin", value=self.margin
             )
         validation.as_flag(self.deviation, "deviation")
+        validation.check_choice(self.scale, "scale", ("probability", "logit"))
+        if self.scale == "logit" and (is_both or self.deviation):
+            raise CalibrantError(
+                "scale='logit' divides both axes in logits, which deviations and the histogram of "
+                "margin='both' do not have: leave one of them out"
+            )
         if self.limits is not None:
             low, high = validation.as_pair(self.limits)
             if not 0 <= low < high <= 1:
                 raise CalibrantError(
                     "must be two scores 0 <= low < high <= 1", argument="limits", value=self.limits
                 )
+            if self.scale == "logit" and not 0 < low < high < 1:
+                raise CalibrantError(
+                    "must lie between 0 and 1 for {scale}='logit'",
+                    argument="limits",
+                    value=self.limits,
+                )
 
     def frame(self, views: Sequence[ReliabilityView]) -> Frame:
         """Return the square on the diagonal, or for deviations as much below 0 as above."""
-        window = Window.around(views) if self.limits is None else Window(*self.limits)
+        is_logit = self.scale == "logit"
+        chosen = Window.of_logits(views) if is_logit else Window.around(views)
+        window = chosen if self.limits is None else Window(*self.limits)
         low, high = window.low, window.high
         deviation = self.deviation or any(view.curve.method == "local" for view in views)
         if deviation:
@@ -244,7 +267,10 @@ class Layout:
             strip = "density"
         elif self.margin and (views[0].rows is not None or views[0].is_smooth):
             strip = "outcomes"
-        return Frame(window, low, high, below, side, bool(deviation), strip)
+        # Densities are those along probabilities.
+        if is_logit and (strip == "density" or views[0].rows is None):
+            strip, below = "", 0.0
+        return Frame(window, low, high, below, side, bool(deviation), strip, self.scale)
 
 
 def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) -> list[Artist]:  # noqa: B008
@@ -262,7 +288,7 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
     lines = []
     for i, (view, color) in enumerate(zip(views, colors, strict=True)):
         curve = view.drawn(frame.window, deviation=frame.deviation)
-        marks.draw_band(ax, curve, color, frame)
+        marks.draw_band(ax, curve, color, frame, alone=alone)
         lines.append(marks.draw_curve(ax, curve, color, frame, alone=alone))
         masses = view.marks(frame.window, deviation=frame.deviation)
         if masses is not None:
