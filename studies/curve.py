@@ -46,7 +46,7 @@ SIZES = (300, 3000, 30_000)
 LEVEL = 0.95
 # Scores that represent a population, all equally probable.
 _POINTS = 5000
-SAMPLES = 50
+SAMPLES = 40
 # What floating-point sums of a population may lack.
 ROUNDING = 1e-9
 Rule = Literal["cv", "smece"]

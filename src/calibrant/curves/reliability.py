@@ -33,7 +33,13 @@ from calibrant.errors import CalibrantError
 from calibrant.inference.intervals import Clusters
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning
-from calibrant.measures.density import Bandwidth, Densities, DensityError, read_bandwidth
+from calibrant.measures.density import (
+    Bandwidth,
+    Densities,
+    DensityError,
+    read_bandwidth,
+    silverman,
+)
 from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics.monotone import isotonic_fit
 from calibrant.numerics.smoothing import KERNELS
@@ -42,6 +48,8 @@ __all__ = ["local_calibration_error", "reliability_curve"]
 
 # The number of points of a smooth curve that a page or a screen can show.
 _SHOWN_POINTS = 512
+# The minimum bandwidth of a density to look at, as a fraction of the range of scores.
+_SMOOTHNESS = 0.02
 # How far beyond the scores smoothed residuals are shown: a fraction of their range, and a minimum.
 _BEYOND, _MIN_BEYOND = 0.02, 0.005
 # Rounding error between the ends of an interval and those of its domain.
@@ -359,7 +367,10 @@ def _read_bandwidth(bandwidth: Any, method: str) -> Any:
         if bandwidth is None:
             return None
         raise CalibrantError(
-            "is ignored by {method}={name!r}", argument="bandwidth", hint="leave it out", name=method
+            "is ignored by {method}={name!r}",
+            argument="bandwidth",
+            hint="leave it out",
+            name=method,
         )
     if bandwidth is None or (isinstance(bandwidth, str) and bandwidth in rules):
         return bandwidth or rules[0]
@@ -405,13 +416,23 @@ def density_curve(problem: Problem, band: Band | None, error: DensityError) -> C
     curve = _shown(_near(problem, densities) if of_residuals else densities)
     curve = replace(curve, area=densities.error, of_residuals=of_residuals)
     if of_residuals:
-        # Smoothed as widely as residuals may be, the density would be flat.
-        scores = DensityError(bounds=(0.0, 1.0)).densities(problem)
-        curve = replace(curve, density=np.interp(curve.x, scores.t, np.maximum(scores.weight, 0.0)))
+        curve = replace(curve, density=_density(problem, curve.x))
     if band is None:
         return curve
     limits = kernel_limits(problem, curve, densities.axis, error.kernel, band)
     return _banded(curve, limits, band)
+
+
+def _density(problem: Problem, x: FloatArray) -> FloatArray:
+    """Return the density of scores, smoothed for the eye.
+
+    Smoothed as widely as residuals may be it would be flat, at Silverman's bandwidth alone a
+    confident model would have nothing but spikes.
+    """
+    low, high = score_range(problem).tolist()
+    width = max(silverman(problem), _SMOOTHNESS * (high - low), problem.finest_scale)
+    found = DensityError(width, bounds=(0.0, 1.0)).densities(problem)
+    return np.interp(x, found.t, np.maximum(found.weight, 0.0))
 
 
 def score_range(problem: Problem) -> FloatArray:

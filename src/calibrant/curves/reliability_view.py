@@ -92,7 +92,7 @@ class Window:
     def of_logits(cls, views: Iterable[ReliabilityView]) -> Window:
         """Return a window that ends at a power of ten next to 0 and to 1, and holds the scores.
 
-        Those beyond 1e-4 and 1 - 1e-4 are not shown: few samples have rows enough to tell.
+        Those beyond 0.001 and 0.999 are not shown: few samples have rows enough to tell.
         """
         scores = np.concatenate([view.curve.x[view.known] for view in views])
         return cls(_power_of_ten(float(scores.min())), 1 - _power_of_ten(1 - float(scores.max())))
@@ -170,8 +170,9 @@ class ReliabilityView:
     def known(self) -> Mask:
         """Where the curve is known.
 
-        Smoothed residuals end where rows do. Another kernel estimate is known where the kernel weights of the rows add up to at least that of
-        one row a bandwidth away, and no farther than a bandwidth from all scores.
+        Smoothed residuals end where rows do. Another kernel estimate is known where the kernel
+        weights of the rows add up to at least that of one row a bandwidth away, and no farther than
+        a bandwidth from all scores.
         """
         curve, h = self.curve, self.curve.bandwidth
         known = np.isfinite(curve.y)
@@ -187,7 +188,11 @@ class ReliabilityView:
     def drawn(self, window: Window, *, deviation: bool = False) -> Curve:
         """Return the curve, or its deviation from the diagonal; nan where unknown or not shown."""
         curve = self.curve
-        shown = self.known & window.holds(curve.x)
+        held = window.holds(curve.x)
+        if self.is_smooth:
+            # The points next to the window as well: a line goes on to its edge.
+            held = held | np.append(held[1:], False) | np.append(False, held[:-1])
+        shown = self.known & held
         level = curve.x if deviation and curve.method != "local" else 0.0
         y, lower, upper = (
             np.where(shown, values - level, np.nan) for values in (curve.y, curve.low, curve.high)
@@ -389,8 +394,8 @@ def _few_bins(table: BinTable) -> PointMasses | None:
 
 
 def _power_of_ten(p: float) -> float:
-    """Return the power of ten at or below a probability, from 1e-4 to 0.1."""
-    return 10.0 ** max(-4, min(-1, math.floor(math.log10(max(p, 1e-4)) + _SLACK)))
+    """Return the power of ten at or below a probability, from 0.001 to 0.1."""
+    return 10.0 ** min(-1, math.floor(math.log10(max(p, 1e-3)) + _SLACK))
 
 
 def _rounded_out(low: float, high: float) -> tuple[float, float]:

@@ -3,9 +3,10 @@
 Where scores crowd together, as those of confident models do near 0 and 1, outcomes can be resolved
 finely; where they are sparse a kernel as narrow would see a row or two. So scores are smoothed at
 
-    u = G(p) = (p + F(p)) / 2,   F(p) the fraction of rows with smaller scores,
+    u = G(p) = 0.1 p + 0.9 F(p),   F(p) the fraction of rows with smaller scores,
 
-with the Gaussian K_s reflected at 0 and 1. For evenly spread scores u is p. G depends on scores
+with the Gaussian K_s reflected at 0 and 1: nearly over ranks, so that every window holds enough
+rows, yet scores far apart are not neighbours. For evenly spread scores u is p. G depends on scores
 alone: calibrated predictions are unbiased at every scale here, too. The scale s is chosen by the
 leave-one-out squared error of the residuals r = y - p, whose closed form is
 
@@ -38,8 +39,11 @@ from calibrant.measures.smooth import MIN_CURVE_BANDWIDTH
 from calibrant.numerics import smoothing
 from calibrant.numerics.smoothing import Axis
 
-# Scores between which F is taken to be linear.
-_KNOTS = 1024
+# The fraction of ranks in the place of a score, and the number of scores between which they are
+# taken to be linear.
+_RANKS, _KNOTS = 0.9, 64
+# The smallest scale has so many rows, and a window at this scale three and a half times as many.
+_ROWS = 5.0
 # At this scale everything is smoothed to one constant; smaller ones are each this much less.
 _LARGEST, _RATIO = 1.0, 0.8
 _CELLS_PER_SCALE = 5
@@ -53,7 +57,7 @@ _ROUNDING = 1e-12
 
 @dataclass(frozen=True, eq=False)
 class ScoreAxis:
-    """The interval of u = (p + F(p)) / 2, linear between some of the scores.
+    """The interval of u = 0.1 p + 0.9 F(p), linear between some of the scores.
 
     `score` and `place` are p and u there, both increasing from 0 to 1.
     """
@@ -74,7 +78,7 @@ class ScoreAxis:
         known = np.concatenate(([0.0], score, [1.0])), np.concatenate(([0.0], fraction, [1.0]))
         inner = np.append(True, np.diff(known[0]) > 0)
         p, below = (v[inner] for v in known)
-        return cls(p, (p + below) / 2)
+        return cls(p, p + _RANKS * (below - p))
 
     def fractions(self, u: FloatArray) -> FloatArray:
         """Return where scores lie in the interval."""
@@ -89,8 +93,8 @@ def cross_validated_bandwidth(
     problem: Problem, axis: Axis, clusters: Clusters | None = None
 ) -> float:
     """Return the scale at which smoothed residuals predict rows left out about best."""
-    smallest = max(MIN_CURVE_BANDWIDTH, problem.finest_scale)
-    n_scales = 1 + math.ceil(math.log(smallest / _LARGEST) / math.log(_RATIO))
+    smallest = min(max(MIN_CURVE_BANDWIDTH, problem.finest_scale, _ROWS / problem.n), _LARGEST)
+    n_scales = 2 + int(math.log(smallest / _LARGEST) / math.log(_RATIO))
     scales = np.geomspace(_LARGEST, smallest, n_scales)
     grid = _Grid(axis, smoothing.fast_length(_CELLS_PER_SCALE / smallest), scales)
     if clusters is None:
@@ -189,9 +193,7 @@ def _leave_one_out(grid: _Grid, problem: Problem) -> _Losses:
     )
     own *= units.weight_squared / units.weight
     predicted = _ratio(residual - own * units.residual, density - own, own)
-    return _Losses(
-        _squared_error(units.residual, predicted), units.weight, units.weight_squared
-    )
+    return _Losses(_squared_error(units.residual, predicted), units.weight, units.weight_squared)
 
 
 def _leave_fold_out(grid: _Grid, problem: Problem, clusters: Clusters) -> _Losses:

@@ -38,7 +38,6 @@ from calibrant.numerics.probability import logit
 from calibrant.plot.common import (
     DASHES,
     LINE_WIDTH,
-    MARKERS,
     MUTED,
     SMALLEST,
     despine,
@@ -58,8 +57,6 @@ _LEVEL_WIDTH = 3.2
 _SHOWN_POINTS = 2000
 # The height of a digit, in units of its size; the space around a number, in points.
 _DIGIT, _APART = 0.73, 2.0
-# The number of markers on a curve among many.
-_N_MARKERS = 4
 # The area of a mark grows with its fraction of the rows, but neither vanishes nor hides the curve:
 # that of all rows, the minimum and the maximum, in square points.
 _AREA_OF_ALL, _MINIMUM_AREA, _MAXIMUM_AREA = 450.0, 8.0, 150.0
@@ -72,7 +69,9 @@ _LEVEL, _REACH, _TICK = 0.075, 0.07, 0.006
 # length of one, as fractions of the margin.
 _BARS, _BASE, _BAR, _SHORT = 50, 0.1, 0.85, 0.03
 # Ticks of an axis of logits.
-_LOGIT_TICKS = (1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999)
+_LOGIT_TICKS = (1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999, 0.999999)
+# In a window of more logits than this those between 0.1 and 0.9 would be too close together.
+_FAR_APART = 7.0
 _GREY, _DOTS = "0.45", (0, (1, 2))
 
 
@@ -141,12 +140,13 @@ class Frame:
         if not self.deviation:
             ax.set_aspect("equal", adjustable="box")
 
-
     def _set_up_logits(self, ax: Axes) -> None:
         """Set both axes to logits, with ticks at probabilities."""
         low, high = logit(np.array([self.low, self.high])).tolist()
         below = expit(low - (high - low) * self.margin / (1 - self.margin))
-        ticks = [p for p in _LOGIT_TICKS if self.low * 0.999 <= p <= self.high * 1.001]
+        shown = [p for p in _LOGIT_TICKS if self.low * 0.999 <= p <= self.high * 1.001]
+        is_wide = high - low > _FAR_APART
+        ticks = [p for p in shown if not (is_wide and p in (0.3, 0.7))]
         ax.set_xscale("logit", nonpositive="clip")
         ax.set_yscale("logit", nonpositive="clip")
         ax.set_xlim(self.low, self.high)
@@ -181,7 +181,9 @@ def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool)
     if curve.method == "isotonic":
         line = _staircase(ax, curve, color, frame)
     else:
-        line = _ribbon(ax, curve, color, _THICK if alone else _LESS_THICK)
+        thick = _THICK if alone else _LESS_THICK
+        # The density is that along probabilities.
+        line = _ribbon(ax, curve, color, thick, is_even=frame.scale == "logit")
     _clip(ax, line, curve, frame)
     return line
 
@@ -207,8 +209,11 @@ def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
     return line
 
 
-def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
-    """Draw a curve as wide as scores are dense along it, but no wider than shows its band."""
+def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float, *, is_even: bool) -> LineCollection:
+    """Draw a curve as wide as scores are dense along it, but no wider than shows its band.
+
+    An even one has the same width everywhere.
+    """
     dense = np.isfinite(curve.high - curve.low) & (curve.density >= np.median(curve.density))
     if dense.any():
         low, high = ax.get_ylim()
@@ -221,6 +226,8 @@ def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
     segments = list(np.stack((ends[:-1], ends[1:]), axis=1)[joined])
     rows = _rows_along(ax, curve)[joined]
     thin = min(_THIN, thick / 2)
+    if is_even:
+        rows, thick = np.ones_like(rows), min(thick, LINE_WIDTH)
     widths = thin + (thick - thin) * rows / (rows.max(initial=0.0) or 1.0)
     # Round ends in one opaque colour melt into each other, which makes a line of varying width.
     style: dict[str, Any] = {"colors": [color], "capstyle": "round", "zorder": 3}
@@ -272,15 +279,6 @@ def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool) 
     around = MUTED if curve.band == "consistency" else color
     style: dict[str, Any] = {"alpha": 0.2 if alone else 0.12, "lw": 0, "zorder": 1.5}
     frame.clip(ax, ax.fill_between(x, low, high, color=around, **style))
-
-
-def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
-    """Put a few markers of a model's own on its curve, at scores that differ between models."""
-    known = np.flatnonzero(np.isfinite(curve.y))
-    along = (np.arange(_N_MARKERS) + (index % len(MARKERS) + 0.5) / len(MARKERS)) / _N_MARKERS
-    at = known[(along * len(known)).astype(int)]
-    style = {"marker": MARKERS[index % len(MARKERS)], "ms": 6, "mfc": "white", "mec": color}
-    ax.plot(curve.x[at], curve.y[at], ls="none", zorder=4, **style)
 
 
 def draw_masses(ax: Axes, masses: PointMasses, color: Any, frame: Frame) -> None:

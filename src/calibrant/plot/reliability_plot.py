@@ -28,7 +28,6 @@ from calibrant.errors import CalibrantError
 from calibrant.measures.bin_table import BinTable
 from calibrant.plot import marks
 from calibrant.plot.common import (
-    MARKERS,
     Colors,
     Corner,
     LegendText,
@@ -44,7 +43,7 @@ from calibrant.plot.common import (
     read_note,
     records,
     resolve_colors,
-    write_beside,
+    write_at_ends,
     write_inside,
 )
 from calibrant.plot.marks import Frame
@@ -57,7 +56,7 @@ Margin = bool | Literal["both"]
 _WIDTH, _HEIGHT = 4.2, 4.7
 # What a margin on the right adds to the width, and the counts of bins to the height.
 _STRIP, _COUNTS = 0.9, 0.2
-# The names of more models than a few are written beside the diagram, which takes a wider figure.
+# The names of more models than a few are written at the ends of lines, in a wider figure.
 _FEW_MODELS, _WIDER = 3, 7.2
 # The fraction of the Axes that a margin takes.
 _BESIDE = 0.17
@@ -118,8 +117,8 @@ def reliability(
         Scores to show, such as (0.9, 1). By default [0, 1], or the part that holds all scores and
         outcomes where that is less than half of it.
     scale : {"probability", "logit"}
-        "logit" divides both axes evenly in logits, up to 1e-4 from 0 and 1: what confident models
-        get wrong there becomes visible. Scores of 0 and 1 are marked at the edge.
+        "logit" divides both axes evenly in logits, by default from 0.001 to 0.999: what confident
+        models get wrong becomes visible. Scores of 0 and 1 are marked at the edge.
     color : color or list of colors, optional
         Colour of the model, or a list with one per model; by default the next of the palette.
     table : BinTable, optional
@@ -286,15 +285,13 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
     colors = resolve_colors(ax, [diagram.color for diagram in diagrams], n_before)
     frame = _set_up(ax, views, frame, colors, is_added=bool(before))
     lines = []
-    for i, (view, color) in enumerate(zip(views, colors, strict=True)):
+    for view, color in zip(views, colors, strict=True):
         curve = view.drawn(frame.window, deviation=frame.deviation)
         marks.draw_band(ax, curve, color, frame, alone=alone)
         lines.append(marks.draw_curve(ax, curve, color, frame, alone=alone))
         masses = view.marks(frame.window, deviation=frame.deviation)
         if masses is not None:
             marks.draw_masses(ax, masses, color, frame)
-        if len(diagrams) > _FEW_MODELS:
-            marks.draw_markers(ax, curve, color, n_before + i)
     if layout.margin == "both":
         marks.draw_recalibrated(ax, views[0].recalibrated(), frame)
     if layout.margin:
@@ -356,7 +353,7 @@ def _write(
     *,
     is_added: bool,
 ) -> None:
-    """Write names and results where there is space; many names beside the diagram."""
+    """Write names and results where there is space; those of many at the ends of their lines."""
     place: dict[str, Any] = {"corners": _CORNERS, "region": frame.region}
     place["or_above"] = not layout.inside
     first, many = diagrams[0], len(diagrams) > _FEW_MODELS
@@ -370,12 +367,15 @@ def _write(
     bands = {line for one in diagrams if one.note != "" for line in band_lines(one.view.curve)}
     shared = [] if is_added or len(bands) > 1 else [*bands]
     text = LegendText.of([(diagram.name, diagram.note) for diagram in diagrams], shared)
-    markers = MARKERS if many else [None]
-    handles = [
-        Line2D([], [], color=color, lw=3, marker=markers[i % len(markers)], mfc="white", mec=color)
-        for i, color in enumerate(colors)
-    ]
     if many and not is_added:
-        write_beside(ax, text, handles)
+        curves = [one.view.drawn(frame.window, deviation=frame.deviation) for one in diagrams]
+        write_at_ends(ax, text, [_end(curve) for curve in curves], colors)
     else:
+        handles = [Line2D([], [], color=color, lw=3) for color in colors]
         write_inside(ax, text, handles, **place)
+
+
+def _end(curve: Curve) -> tuple[float, float]:
+    """Return the last known point of a curve."""
+    last = np.flatnonzero(np.isfinite(curve.y))[-1]
+    return float(curve.x[last]), float(curve.y[last])
