@@ -201,8 +201,9 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
     )
     if of_residuals:
         limits[:, known] = np.clip(limits[:, known] + t - windows.mean_pred, 0.0, 1.0)
-        # Rows gathered in cells are smoothed a little more than the curve is.
-        limits[0], limits[1] = np.fmin(limits[0], curve.y), np.fmax(limits[1], curve.y)
+        if band.kind == "confidence":
+            # Rows gathered in cells are smoothed a little more than the curve is.
+            limits[0], limits[1] = np.fmin(limits[0], curve.y), np.fmax(limits[1], curve.y)
     return limits[0], limits[1]
 
 

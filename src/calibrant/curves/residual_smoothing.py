@@ -42,6 +42,7 @@ from calibrant.numerics.smoothing import Axis
 # The fraction of ranks in the place of a score, and the number of scores between which they are
 # taken to be linear.
 _RANKS, _KNOTS = 0.9, 64
+_DISTINCT = 1e-200
 # The smallest scale has so many rows, and a window at this scale three and a half times as many.
 _ROWS = 5.0
 # At this scale everything is smoothed to one constant; smaller ones are each this much less.
@@ -76,8 +77,9 @@ class ScoreAxis:
         kept = np.unique(np.linspace(0, len(score) - 1, _KNOTS).astype(np.intp))
         score, fraction = score[kept], fraction[kept]
         known = np.concatenate(([0.0], score, [1.0])), np.concatenate(([0.0], fraction, [1.0]))
-        inner = np.append(True, np.diff(known[0]) > 0)
-        p, below = (v[inner] for v in known)
+        # Slopes between scores that differ by next to nothing would overflow.
+        apart = np.append(True, np.diff(known[0]) > _DISTINCT)
+        p, below = (v[apart] for v in known)
         return cls(p, p + _RANKS * (below - p))
 
     def fractions(self, u: FloatArray) -> FloatArray:

@@ -246,8 +246,10 @@ class Layout:
     def frame(self, views: Sequence[ReliabilityView]) -> Frame:
         """Return the square on the diagonal, or for deviations as much below 0 as above."""
         is_logit = self.scale == "logit"
-        chosen = Window.of_logits(views) if is_logit else Window.around(views)
-        window = chosen if self.limits is None else Window(*self.limits)
+        if self.limits is not None:
+            window = Window(*self.limits)
+        else:
+            window = Window.of_logits(views) if is_logit else Window.around(views)
         low, high = window.low, window.high
         deviation = self.deviation or any(view.curve.method == "local" for view in views)
         if deviation:
