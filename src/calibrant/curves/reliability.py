@@ -185,15 +185,17 @@ def reliability_curve(
         mu_s(t) = t + sum w K_s(t, p) (y - p) / sum w K_s(t, p),
 
     within [0, 1]. For calibrated predictions it is unbiased at every s, while smoothed outcomes are
-    pulled off the diagonal. "cv" takes s = sqrt(s_0 s_1), s_0 having the minimum leave-one-out
-    squared error, s_1 being the largest scale within one standard error of it (at least 0.001, at
-    most 1; clusters are left out by tenths): the better the predictions, the straighter the curve.
-    It ends where rows end.
+    pulled off the diagonal. It ends where rows end. For "cv" the kernel acts on G(t) and G(p),
+    G(p) = 0.1 p + 0.9 F(p) with F(p) the fraction of rows with smaller scores: its scale is small
+    where scores are dense and large where they are sparse. s is sqrt(s_0 s_1), s_0 having the
+    minimum leave-one-out squared error of the residuals, s_1 being the largest scale within one
+    standard error of it (at least 0.001 and 5/n, at most 1; clusters are left out by tenths): the
+    better the predictions, the straighter the curve.
 
-    `area`, the integral of abs(y - x) times the density, is what the eye sees. Of smoothed
-    residuals it is ``smooth_ece(bandwidth=s)``. Of smoothed outcomes it is
-    :func:`calibrant.density_ece` at that bandwidth, and for "smece" within sqrt(2/pi) times the
-    bandwidth of smECE (Lemma 10). Of "binned" it is the ECE.
+    `area`, the integral of abs(y - x) times the density, is what the eye sees. For a number s and
+    "smooth" it is ``smooth_ece(bandwidth=s)``, and for "cv" the same along G. Of smoothed outcomes
+    it is :func:`calibrant.density_ece` at that bandwidth, and for "smece" within sqrt(2/pi) times
+    the bandwidth of smECE (Lemma 10). Of "binned" it is the ECE.
 
     At each point a curve is a proportion of events, m = sum k w y / sum k w, k being 1 for the rows
     of a bin and the kernel elsewhere. Its effective sample size is n = (sum k w)^2 / sum (k w)^2,
