@@ -30,6 +30,7 @@ TITLES = {
     "estimating-ece": 'Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021)',
     "coverage": "Coverage and width of the intervals of calibrant.estimate",
     "power": "Size and power of the tests of calibration",
+    "curve": "Accuracy and coverage of the smooth reliability curve",
 }
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from calibrant import reliability_curve
+from calibrant.curves.residual_smoothing import ScoreAxis
 from calibrant.data.rows import Sample
 from calibrant.datasets import SCENARIOS, simulate
 from calibrant.measures.density import DensityError
@@ -22,18 +23,23 @@ IDENTITY = SCENARIOS["perfect"].calibration
 def curves(scenario, n, **options):
     for repetition in range(REPETITIONS):
         drawn = simulate(scenario, n, rng=np.random.default_rng([n, repetition]))
-        yield reliability_curve(drawn.y_true, drawn.y_prob, n_resamples=200, **options)
+        curve = reliability_curve(drawn.y_true, drawn.y_prob, n_resamples=200, **options)
+        yield curve, drawn.y_prob
 
 
-def smooth_truth(scenario, curve):
-    """The population's curve at the sample's bandwidth."""
+def smooth_truth(scenario, curve, p):
+    """The population's curve, smoothed as that of the sample."""
     points, masses = scenario.quadrature()
     rows = Sample(scenario.outcome_probability(points), points, np.maximum(masses, 1e-300))
-    exact = DensityError(curve.bandwidth, bounds=(0.0, 1.0)).densities(rows)
-    return np.interp(curve.x, exact.t, exact.true / np.maximum(exact.weight, 1e-300))
+    error = DensityError(curve.bandwidth, bounds=(0.0, 1.0))
+    if curve.of_residuals:
+        error = replace(error, smooths="residual", axis=ScoreAxis.of(Sample(p, p)))
+    exact = error.densities(rows)
+    smooth = np.interp(curve.x, exact.t, exact.true / np.maximum(exact.weight, 1e-300))
+    return np.clip(smooth, 0, 1)
 
 
-def binned_truth(scenario, curve):
+def binned_truth(scenario, curve, _):
     """The mean outcome of the population in each bin of the sample."""
     edges = np.arange(16) / 15
     points, masses = scenario.quadrature(edges)
@@ -48,7 +54,7 @@ TRUTHS = {
     "smooth": smooth_truth,
     "density": smooth_truth,
     "binned": binned_truth,
-    "isotonic": lambda scenario, curve: scenario.outcome_probability(curve.x),
+    "isotonic": lambda scenario, curve, _: scenario.outcome_probability(curve.x),
 }
 
 
@@ -61,7 +67,7 @@ def holds(curve, truth):
 @pytest.mark.parametrize("scenario", ["perfect", "rare", "tenths", "softmax"])
 def test_whole_curves(method, scenario):
     found = curves(scenario, 200, method=method, simultaneous=True)
-    held = [holds(c, TRUTHS[method](SCENARIOS[scenario], c)).all() for c in found]
+    held = [holds(c, TRUTHS[method](SCENARIOS[scenario], c, p)).all() for c, p in found]
     assert np.mean(held) >= LEAST
 
 
@@ -69,7 +75,7 @@ def test_whole_curves(method, scenario):
 @pytest.mark.parametrize("scenario", ["overconfident", "rare"])
 def test_single_points(method, scenario):
     found = curves(scenario, 200, method=method)
-    held = [holds(c, TRUTHS[method](SCENARIOS[scenario], c)).mean() for c in found]
+    held = [holds(c, TRUTHS[method](SCENARIOS[scenario], c, p)).mean() for c, p in found]
     assert np.mean(held) >= 0.94
 
 
@@ -79,7 +85,7 @@ def test_calibrated_curves(method, scores):
     calibrated = replace(SCENARIOS[scores], calibration=IDENTITY)
     whole = [
         holds(c, c.y).all()
-        for c in curves(calibrated, 200, method=method, simultaneous=True, band="consistency")
+        for c, _ in curves(calibrated, 200, method=method, simultaneous=True, band="consistency")
     ]
     assert np.mean(whole) >= LEAST
 
@@ -93,7 +99,8 @@ def test_clusters():
         p = scenario.scores.sample(60, rng)[groups]
         y = rng.random(60)[groups] < scenario.outcome_probability(p)
         for name, labels in (("rows", None), ("clusters", groups)):
-            curve = reliability_curve(y, p, clusters=labels, simultaneous=True, bandwidth=0.1)
-            held[name].append(holds(curve, smooth_truth(scenario, curve)).all())
+            options = {"method": "density", "bandwidth": 0.1, "simultaneous": True}
+            curve = reliability_curve(y, p, clusters=labels, **options)
+            held[name].append(holds(curve, smooth_truth(scenario, curve, p)).all())
     assert np.mean(held["clusters"]) >= LEAST
     assert np.mean(held["rows"]) < 0.6

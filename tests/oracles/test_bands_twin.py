@@ -39,7 +39,7 @@ def looked_at(curve):
 @pytest.mark.parametrize("bandwidth", [0.02, BANDWIDTH, 0.7])
 def test_confidence_at_each_point(kind, bandwidth):
     y, p, w = sample(kind)
-    curve = reliability_curve(y, p, bandwidth=bandwidth, sample_weight=w)
+    curve = reliability_curve(y, p, method="density", bandwidth=bandwidth, sample_weight=w)
     at = looked_at(curve)
     lower, upper = twin.confidence(twin.kernel_weights(curve.x[at], p, bandwidth) * w, y, 0.025)
     tolerance = 0.02 * (upper - lower).max()
@@ -50,7 +50,8 @@ def test_confidence_at_each_point(kind, bandwidth):
 @kinds
 def test_how_far_out_a_whole_curve_gets(kind):
     y, p, w = sample(kind)
-    curve = reliability_curve(y, p, bandwidth=BANDWIDTH, sample_weight=w, simultaneous=True)
+    options = {"method": "density", "bandwidth": BANDWIDTH, "simultaneous": True}
+    curve = reliability_curve(y, p, sample_weight=w, **options)
     t = curve.x[~np.isnan(curve.y)]
     k = twin.kernel_weights(t, p, BANDWIDTH) * w
     drawn = twin.simultaneous_tail(k[::4], 0.95, 10_000, np.random.default_rng(0))
@@ -98,7 +99,7 @@ def test_shares_of_whole_counts(rows, chance, tail):
 @kinds
 def test_consistency_is_where_calibrated_curves_lie(kind):
     y, p, _ = sample(kind)
-    curve = reliability_curve(y, p, bandwidth=BANDWIDTH, band="consistency")
+    curve = reliability_curve(y, p, method="density", bandwidth=BANDWIDTH, band="consistency")
     at = looked_at(curve)
     k = twin.kernel_weights(curve.x[at], p, BANDWIDTH)
     drawn = twin.calibrated_curves(k, p, DRAWS, np.random.default_rng(2))

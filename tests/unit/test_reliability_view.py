@@ -60,7 +60,8 @@ def test_rows_and_their_assessment_have_one_view(method):
 
 def test_a_curve_is_known_where_rows_count_for_one_row_a_bandwidth_away():
     y, p = np.tile([0, 1], 25), np.repeat([0.2, 0.6], 25)
-    view = view_of_rows(y, p, {"bandwidth": 0.03, "band": None}, measured=False)
+    options = {"method": "density", "bandwidth": 0.03, "band": None}
+    view = view_of_rows(y, p, options, measured=False)
     x, known = view.curve.x, view.known
     kernel = np.exp(-0.5 * ((x[:, None] - p) / 0.03) ** 2).sum(axis=1)
     expected = (kernel >= np.exp(-0.5)) & (x >= 0.17) & (x <= 0.63)

@@ -56,7 +56,7 @@ from calibrant.measures.cumulative import (
 from calibrant.measures.point_masses import PointMasses, point_masses
 from calibrant.measures.registry import MeasureInfo, assessed
 from calibrant.measures.scores import BrierScore
-from calibrant.measures.smooth import SmoothError, curve_bandwidth
+from calibrant.measures.smooth import SmoothError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -457,7 +457,7 @@ class _Assessor:
             estimates=estimates,
             brier_score=BrierScore()(problem),
             test=test,
-            curves=tuple(self.curves(by_name["smooth_ece"].value, bins, table)),
+            curves=tuple(self.curves(bins, table)),
             cumulative=as_curve(self.differences).thinned(),
             bins=table,
             masses=point_masses(problem),
@@ -498,12 +498,12 @@ class _Assessor:
                 needed = "rows" if info.sketch is None else f"a sketch on the {info.sketch} scale"
                 yield f"No {info.name}: it needs {needed}."
 
-    def curves(self, smooth_ece: float, bins: Bins, table: BinTable) -> Iterator[Curve]:
+    def curves(self, bins: Bins, table: BinTable) -> Iterator[Curve]:
         """Yield the reliability curves."""
         settings, problem = self.settings, self.problem
         # A diagram is looked at as a whole: bands are simultaneous.
         band = Band("confidence", settings.level, True, settings.n_resamples, self.rng)
-        yield smooth_curve(problem, band, curve_bandwidth(problem, smooth_ece))
+        yield smooth_curve(problem, band)
         yield binned_curve(problem, band, bins, table)
         if problem.is_exact:
             yield isotonic_curve(problem, band).thinned()

@@ -12,6 +12,14 @@ proportion of n rows has the same variance. For 0/1 outcomes of independent rows
 (sum k w)^2 / sum (k w)^2. Soft labels, whose noise is known from residuals alone, often have a
 larger one than there are rows; clusters have a smaller one (Korn and Graubard, 1998).
 
+Smoothed residuals. Such a curve is t + m - sum k w p / sum k w: the limits of m, moved by what is
+known. Its windows may be wide, and hold outcomes whose probabilities q differ: V = sum (k w)^2
+q (1 - q) / (sum k w)^2, with q the curve itself at each cell. As no q is known to be 0, two events
+and two other rows are added to each (Agresti and Coull, 1998): with n' = (sum k w)^2 / sum (k w)^2
+and v the mean of q (1 - q) weighted by (k w)^2,
+
+    n = n' (n'^2 m (1 - m) + 2 n' + 4) / (n'^2 v + 2 n' + 4).
+
 Isotonic curves. If the probability of an event does not decrease as scores grow, the upper limit
 from the rows of any span of scores holds for every score up to the span, and the lower limit for
 every score from the span on. Over spans of many lengths, the tail divided among them, such limits
@@ -67,6 +75,8 @@ _CELLS_PER_SCALE, _MIN_CELLS = 5, 64
 _MAX_CLUSTER_BINS, _MAX_CLUSTER_CELLS = 1 << 13, 5000
 # Cells of an isotonic band; spans of one length start this many times within it.
 _MAX_ISOTONIC_CELLS, _OVERLAP = 512, 4
+# Events, and rows without one, that are added where probabilities within a window differ.
+_ADDED = 2.0
 # Points of all curves that are drawn for a band: a tenth of a gigabyte, several times over.
 _MAX_DRAWN = 1 << 24
 
@@ -121,16 +131,16 @@ def read_band(
     clusters: Any,
     sample_weight: Any,
     n_resamples: int = 1000,
-) -> Band | None:
-    """Parse the options of a band; None where none is asked for."""
+) -> tuple[Band | None, Clusters | None]:
+    """Parse the options of a band, None where none is asked for, and the clusters of rows."""
     level = validation.as_level(level)
     simultaneous = validation.as_flag(simultaneous, "simultaneous")
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     known = Clusters.read(clusters, sample_weight, problem, generator)
     if kind is None:
-        return None
-    return Band(kind, level, simultaneous, n_resamples, generator, known)
+        return None, known
+    return Band(kind, level, simultaneous, n_resamples, generator, known), known
 
 
 def bin_limits(problem: Problem, bins: Bins, proportion: FloatArray, band: Band) -> Limits:
@@ -155,7 +165,8 @@ def bin_limits(problem: Problem, bins: Bins, proportion: FloatArray, band: Band)
 def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band) -> Limits:
     """Return the limits of the proportion of events around each point; nan where it is unknown.
 
-    Cells are a fraction of the bandwidth wide, whatever n.
+    Where residuals are smoothed, the difference between a point and the mean prediction around it
+    is added. Cells are a fraction of the bandwidth wide, whatever n.
     """
     n_cells = max(round(_CELLS_PER_SCALE * axis.length / curve.bandwidth), _MIN_CELLS)
     if band.clusters is not None and n_cells > _MAX_CLUSTER_CELLS:
@@ -177,15 +188,23 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
 
     cells = Cells.gather(problem, cell_of, n_cells)
     known, scale = ~np.isnan(curve.y), curve.bandwidth / axis.length
-    kernels = KernelWindows.around(fraction(curve.x[known]), fraction(cells.score), scale, kernel)
-    windows = WindowSums(cells, kernels, band.cluster_sums(problem, cell_of, n_cells))
-    lower, upper = np.full((2, len(curve.x)), np.nan)
-    lower[known], upper[known] = band.limits(
+    t, y, of_residuals = curve.x[known], curve.y[known], curve.of_residuals
+    place, cell_place = fraction(t), fraction(cells.score)
+    kernels = KernelWindows.around(place, cell_place, scale, kernel)
+    fitted = np.interp(cell_place, place, y) if of_residuals else None
+    windows = WindowSums(cells, kernels, band.cluster_sums(problem, cell_of, n_cells), fitted)
+    limits = np.full((2, len(curve.x)), np.nan)
+    limits[:, known] = band.limits(
         windows,
-        curve.y[known],
-        lambda level: rice_tail(level, kernels.arcs(cells.weight_squared)),
+        windows.mean_true if of_residuals else y,
+        lambda level: rice_tail(level, kernels.arcs(windows.variance)),
     )
-    return lower, upper
+    if of_residuals:
+        limits[:, known] = np.clip(limits[:, known] + t - windows.mean_pred, 0.0, 1.0)
+        if band.kind == "confidence":
+            # Rows gathered in cells are smoothed a little more than the curve is.
+            limits[0], limits[1] = np.fmin(limits[0], curve.y), np.fmax(limits[1], curve.y)
+    return limits[0], limits[1]
 
 
 class Windows(Protocol):
@@ -321,11 +340,15 @@ class ClusterSums:
 
 @dataclass(frozen=True, eq=False)
 class WindowSums:
-    """Cells of rows, and of clusters if there are any, summed over windows."""
+    """Cells of rows, and of clusters if there are any, summed over windows.
+
+    `fitted` is the probability of an event in each cell, where it varies within windows.
+    """
 
     cells: Cells
     windows: Windows
     clusters: ClusterSums | None = None
+    fitted: FloatArray | None = None
 
     @cached_property
     def weight(self) -> FloatArray:
@@ -354,17 +377,40 @@ class WindowSums:
         """Return the effective sample size of an observed proportion of events."""
         rows = self.weight**2 / self.weight_squared
         if not self.cells.is_soft and self.clusters is None:
-            return rows
+            return rows * self._evenness(proportion, rows)
         # Half an event and half a non-event more keep it from 0 and 1.
         near = (proportion * rows + 0.5) / (rows + 1)
         observed = self._observed_variance(near)
         if self.cells.is_soft:
             rows = near * (1 - near) * self.weight**2 / (observed + self._unobserved_variance)
+        else:
+            rows = rows * self._evenness(proportion, rows)
         if self.clusters is None:
             return rows
-        residual = self.windows.sums(self.clusters.true)
-        residual -= near * self.windows.sums(self.clusters.weight)
+        if self.fitted is None:
+            residual = self.windows.sums(self.clusters.true)
+            residual -= near * self.windows.sums(self.clusters.weight)
+        else:
+            residual = self.windows.sums(self.clusters.true - self.fitted * self.clusters.weight)
         return rows / self.clusters.design_effect(residual, observed)
+
+    def _evenness(self, proportion: FloatArray, rows: FloatArray) -> FloatArray | float:
+        """Return the variance of events alike in each window over that of those fitted."""
+        if self.fitted is None:
+            return 1.0
+        mixed = self.fitted * (1 - self.fitted) * self.cells.weight_squared
+        within = self.windows.square_sums(mixed) / self.weight_squared
+        alike, added = proportion * (1 - proportion), _ADDED * (rows + _ADDED)
+        return (rows**2 * alike + added) / (rows**2 * within + added)
+
+    @cached_property
+    def variance(self) -> FloatArray:
+        """The variance of the noise in each cell, but for a factor."""
+        if self.fitted is None:
+            return self.cells.weight_squared
+        rows = self.cells.total**2 / self.cells.weight_squared.sum()
+        near = (self.fitted * rows + _ADDED) / (rows + 2 * _ADDED)
+        return self.cells.weight_squared * near * (1 - near)
 
     def calibrated_rows(self, proportion: FloatArray) -> FloatArray:
         """Return the effective sample size of the proportion expected under perfect calibration.
@@ -392,12 +438,19 @@ class WindowSums:
         return (self.weight_squared / self.weight) ** 2 / 4
 
     def _observed_variance(self, proportion: FloatArray) -> FloatArray:
-        """Return sum (k w)^2 (y - proportion)^2, from cells narrow enough to have one score."""
+        """Return sum (k w)^2 (y - q)^2, from cells narrow enough to have one score.
+
+        q is the probability fitted to each cell, or the proportion of the window.
+        """
         cells, score = self.cells, self.cells.score
         mean_weight = np.divide(
             cells.weight_squared, cells.weight, out=np.zeros_like(score), where=cells.weight > 0
         )
         residual = mean_weight * cells.residual
+        if self.fitted is not None:
+            gap = score - self.fitted
+            squared = cells.residual_squared + gap * (2 * residual + gap * cells.weight_squared)
+            return np.maximum(self.windows.square_sums(squared), 0.0)
         squared = cells.residual_squared + score * (2 * residual + score * cells.weight_squared)
         mixed = residual + score * cells.weight_squared
         total = self.windows.square_sums(squared)

@@ -25,10 +25,11 @@ class Curve(TabularResult):
     low, high
         The band; nan where y is, and where none was asked for.
     bandwidth
-        The scale of smoothing; nan for methods without one.
+        The scale of smoothing; nan for methods without one. A cross-validated one is that for
+        evenly spread scores: smaller where they are dense, larger where they are sparse.
     area
-        The integral of abs(y - x) times the density; for "binned" and "isotonic" the weighted mean
-        of abs(y - x).
+        The integral of abs(y - x) times the density that is smoothed alike; for "binned" and
+        "isotonic" the weighted mean of abs(y - x).
     method
         "smooth", "density", "binned", "isotonic" or "local".
     band
@@ -38,6 +39,8 @@ class Curve(TabularResult):
         Confidence level of the band; nan without one.
     simultaneous
         Whether the band holds for the whole curve, or at each point by itself.
+    of_residuals
+        Whether residuals were smoothed, and the diagonal added back.
     """
 
     x: FloatArray
@@ -51,6 +54,7 @@ class Curve(TabularResult):
     band: str | None = None
     level: float = float("nan")
     simultaneous: bool = False
+    of_residuals: bool = False
 
     def thinned(self, n_points: int = 2048) -> Curve:
         """Return an isotonic curve with at most about `n_points` points, the ends of steps kept.

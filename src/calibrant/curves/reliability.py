@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.interpolate import CubicSpline
 
 from calibrant._base import FloatArray
 from calibrant.curves.bands import (
@@ -20,6 +22,7 @@ from calibrant.curves.bands import (
     read_band,
 )
 from calibrant.curves.curve import Curve
+from calibrant.curves.residual_smoothing import ScoreAxis, cross_validated_bandwidth
 from calibrant.data import validation
 from calibrant.data.binning import Bins
 from calibrant.data.classes import RowOptions, one_problem
@@ -27,15 +30,26 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
+from calibrant.inference.intervals import Clusters
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning
-from calibrant.measures.density import Bandwidth, Densities, DensityError, read_bandwidth
+from calibrant.measures.density import (
+    Bandwidth,
+    Densities,
+    DensityError,
+    read_bandwidth,
+    silverman,
+)
 from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics.monotone import isotonic_fit
 from calibrant.numerics.smoothing import KERNELS
 
 # The number of points of a smooth curve that a page or a screen can show.
 _SHOWN_POINTS = 512
+# The minimum bandwidth of a density to look at, as a fraction of the range of scores.
+_SMOOTHNESS = 0.02
+# How far beyond the scores smoothed residuals are shown: a fraction of their range, and a minimum.
+_BEYOND, _MIN_BEYOND = 0.02, 0.005
 # Rounding error between the ends of an interval and those of its domain.
 _ROUNDING = 1e-12
 
@@ -55,7 +69,7 @@ class CurveOptions(BandOptions, total=False):
 
     method: Literal["smooth", "density", "binned", "isotonic"]
     n_resamples: int
-    bandwidth: float | None
+    bandwidth: float | Literal["cv", "smece", "silverman"] | None
     n_bins: BinCount
     strategy: Strategy
 
@@ -84,7 +98,7 @@ def reliability_curve(
     n_resamples: int = 1000,
     rng: int | Generator = 0,
     clusters: ArrayLike | None = None,
-    bandwidth: float | None = None,
+    bandwidth: float | Literal["cv", "smece", "silverman"] | None = None,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
     sample_weight: ArrayLike | None = None,
@@ -102,14 +116,14 @@ def reliability_curve(
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     method : {"smooth", "density", "binned", "isotonic"}
-        "smooth": Nadaraya-Watson with the reflected Gaussian at smECE's own bandwidth.
-        "density": two kernel density estimates and Bayes' rule, at Silverman's bandwidth.
+        "smooth": the diagonal plus residuals smoothed with the reflected Gaussian. "density":
+        smoothed outcomes, two kernel density estimates and Bayes' rule.
         "binned": mean outcome against mean prediction, bin by bin. "isotonic": isotonic regression
         of the outcomes (CORP), which needs rows.
     band : {"confidence", "consistency"} or None
         "confidence": where the population's curve may lie, at the same bandwidth or bins.
         "consistency": where the curve would lie if predictions were calibrated, around the
-        smoothed predictions rather than the diagonal. None: no band.
+        diagonal where residuals are smoothed, else around the smoothed predictions. None: no band.
     level : float
         Confidence level.
     simultaneous : bool
@@ -125,8 +139,10 @@ def reliability_curve(
     clusters : array_like, optional
         One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
         other, clusters are independent. Use at least 20 or 30 clusters.
-    bandwidth : float, optional
-        For "smooth" and "density", instead of smECE or Silverman's rule.
+    bandwidth : {"cv", "smece", "silverman"} or float, optional
+        Of "smooth": "cv" (default), cross-validated; a number, residuals smoothed at that scale;
+        "smece", the curve of Błasiok and Nakkiran, outcomes smoothed at the scale smECE. Of
+        "density": "silverman" (default), or a number, outcomes smoothed at that scale.
     n_bins : int or {"sqrt", "sweep", "cv"}
         Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
         number for which the mean outcomes of the bins do not decrease. "cv": the number with the
@@ -161,9 +177,22 @@ def reliability_curve(
 
     Notes
     -----
-    `area`, the integral of abs(y - x) times the density, is what the eye sees. For "smooth" it is
-    within sqrt(2/pi) times the bandwidth of smECE (Lemma 10); for "density" it is
-    :func:`calibrant.density_ece`, for "binned" the ECE.
+    With K_s the Gaussian of scale s reflected at 0 and 1, the smooth curve is
+
+        mu_s(t) = t + sum w K_s(t, p) (y - p) / sum w K_s(t, p),
+
+    within [0, 1]. For calibrated predictions it is unbiased at every s, while smoothed outcomes are
+    pulled off the diagonal. It ends where rows end. For "cv" the kernel acts on G(t) and G(p),
+    G(p) = 0.1 p + 0.9 F(p) with F(p) the fraction of rows with smaller scores: its scale is small
+    where scores are dense and large where they are sparse. s is sqrt(s_0 s_1), s_0 having the
+    minimum leave-one-out squared error of the residuals, s_1 being the largest scale within one
+    standard error of it (at least 0.001 and 5/n, at most 1; clusters are left out by tenths): the
+    better the predictions, the straighter the curve.
+
+    `area`, the integral of abs(y - x) times the density, is what the eye sees. For a number s and
+    "smooth" it is ``smooth_ece(bandwidth=s)``, and for "cv" the same along G. Of smoothed outcomes
+    it is :func:`calibrant.density_ece` at that bandwidth, and for "smece" within sqrt(2/pi) times
+    the bandwidth of smECE (Lemma 10). Of "binned" it is the ECE.
 
     At each point a curve is a proportion of events, m = sum k w y / sum k w, k being 1 for the rows
     of a bin and the kernel elsewhere. Its effective sample size is n = (sum k w)^2 / sum (k w)^2,
@@ -174,7 +203,12 @@ def reliability_curve(
     B being the beta quantile. They never meet, even where only one outcome was observed. a is
     (1 - level)/2 at single points, Šidák's for all bins together, and Rice's formula for a whole
     smooth curve. The consistency band holds the m whose limits hold sum k w p / sum k w, with n
-    such that the variance is sum (k w)^2 p(1 - p).
+    such that the variance is sum (k w)^2 p(1 - p). Where residuals are smoothed, t - sum k w p /
+    sum k w is added to limits, and n is larger the more probabilities in the window differ.
+
+    Of a smooth curve the band holds mu_s of the population. This is the truth for calibrated
+    predictions and for deviations that do not vary within a bandwidth; where the true deviation
+    bends, mu_s is flatter. See the study of curves for how often the truth itself is held.
 
     The band of "isotonic" holds for every probability that does not decrease as scores grow: its
     limits are those of the proportions in spans of rows above, or below, a score. At single scores
@@ -182,8 +216,7 @@ def reliability_curve(
 
     Proved, for 0/1 outcomes of independent rows of equal weight: confidence bands of uniform bins,
     and of isotonic curves of non-decreasing probabilities, hold with probability at least `level`.
-    Measured at level 0.95 in ten populations, n = 200, 1000 and 10 000, 300 samples each: whole
-    smooth curves were held 94 to 98% of the time, single points of them 94 to 99%.
+    MEASURED
 
     The noise of soft labels is known from their residuals alone; a sketch takes them for the
     probabilities of 0/1 outcomes, which makes bands wider. Cost: one pass over the rows (one sort
@@ -191,7 +224,9 @@ def reliability_curve(
 
     References
     ----------
-    Błasiok and Nakkiran, "Smooth ECE" (2023), section 1.1, Appendix A and Lemma 10: smooth.
+    Błasiok and Nakkiran, "Smooth ECE" (2023), section 1.1, Appendix A and Lemma 10: smece.
+    Breiman, Friedman, Olshen and Stone, "Classification and Regression Trees" (1984), section
+    3.4.3: one standard error.
     Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021), eq. 2: density.
     Dimitriadis, Gneiting and Jordan, "Stable reliability diagrams" (2021): isotonic.
     Dimitriadis, Dümbgen, Henzi, Puke and Ziegel, "Honest calibration assessment for binary outcome
@@ -214,22 +249,16 @@ def reliability_curve(
     """
     validation.check_choice(method, "method", ("smooth", "density", "binned", "isotonic"))
     _check_band(band)
-    if bandwidth is not None:
-        bandwidth = validation.as_bandwidth(bandwidth)
-        if method in ("binned", "isotonic"):
-            raise CalibrantError(
-                "is ignored by {method}={name!r}",
-                argument="bandwidth",
-                hint="leave it out",
-                name=method,
-            )
+    width = _read_bandwidth(bandwidth, method)
     binning = read_binning(n_bins, strategy, "left")
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight, n_resamples)
+    asked, known = read_band(
+        band, problem, level, simultaneous, rng, clusters, sample_weight, n_resamples
+    )
     if method == "smooth":
-        return smooth_curve(problem, asked, bandwidth)
+        return smooth_curve(problem, asked, width, known)
     if method == "density":
-        return density_curve(problem, asked, DensityError(bandwidth or "silverman"))
+        return density_curve(problem, asked, DensityError(width))
     if method == "binned":
         bins = binning.bins(problem)
         return binned_curve(problem, asked, bins, table_of(problem, bins))
@@ -323,10 +352,35 @@ def local_calibration_error(
     bandwidth = read_bandwidth(bandwidth)
     _check_band(band)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    asked = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight)
+    asked, _ = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight)
     curve = density_curve(problem, asked, DensityError(bandwidth, KERNELS[kernel]))
     y, lower, upper = (v - curve.x for v in (curve.y, curve.low, curve.high))
     return replace(curve, y=y, low=lower, high=upper, method="local")
+
+
+def _read_bandwidth(bandwidth: Any, method: str) -> Any:
+    """Return the bandwidth of a curve: a number, or the name of the rule that chooses it."""
+    rules = {"smooth": ("cv", "smece"), "density": ("silverman",)}.get(method)
+    if rules is None:
+        if bandwidth is None:
+            return None
+        raise CalibrantError(
+            "is ignored by {method}={name!r}",
+            argument="bandwidth",
+            hint="leave it out",
+            name=method,
+        )
+    if bandwidth is None or (isinstance(bandwidth, str) and bandwidth in rules):
+        return bandwidth or rules[0]
+    if isinstance(bandwidth, str):
+        raise CalibrantError(
+            "must be {rules} or a positive number for {method}={name!r}",
+            argument="bandwidth",
+            value=bandwidth,
+            rules=" or ".join(map(repr, rules)),
+            name=method,
+        )
+    return validation.as_bandwidth(bandwidth)
 
 
 def _check_band(band: Kind | None) -> None:
@@ -334,21 +388,55 @@ def _check_band(band: Kind | None) -> None:
         validation.check_choice(band, "band", ("confidence", "consistency"))
 
 
-def smooth_curve(problem: Problem, band: Band | None, bandwidth: float | None = None) -> Curve:
-    """Return the kernel regression of outcomes on scores, at a given scale or at smECE."""
-    width = bandwidth or curve_bandwidth(problem)
-    curve = density_curve(problem, band, DensityError(width, bounds=(0.0, 1.0)))
-    return replace(curve, method="smooth")
+def smooth_curve(
+    problem: Problem,
+    band: Band | None,
+    bandwidth: float | Literal["cv", "smece"] = "cv",
+    clusters: Clusters | None = None,
+) -> Curve:
+    """Return the diagonal and smoothed residuals, or at "smece" smoothed outcomes."""
+    error = DensityError(bounds=(0.0, 1.0), smooths="residual")
+    if bandwidth == "smece":
+        error = DensityError(curve_bandwidth(problem), bounds=(0.0, 1.0))
+    elif bandwidth == "cv":
+        axis = ScoreAxis.of(problem)
+        width = cross_validated_bandwidth(problem, axis, clusters)
+        error = replace(error, bandwidth=width, axis=axis)
+    else:
+        error = replace(error, bandwidth=bandwidth)
+    return replace(density_curve(problem, band, error), method="smooth")
 
 
 def density_curve(problem: Problem, band: Band | None, error: DensityError) -> Curve:
-    """Return the outcome given the score by Bayes' rule from two density estimates."""
+    """Return the outcome given the score, from kernel estimates of weights and outcomes."""
+    of_residuals = error.smooths == "residual"
     densities = error.densities(problem)
-    curve = _shown(densities)
+    curve = _shown(_near(problem, densities) if of_residuals else densities)
+    curve = replace(curve, area=densities.error, of_residuals=of_residuals)
+    if of_residuals:
+        curve = replace(curve, density=_density(problem, curve.x))
     if band is None:
         return curve
     limits = kernel_limits(problem, curve, densities.axis, error.kernel, band)
     return _banded(curve, limits, band)
+
+
+def _density(problem: Problem, x: FloatArray) -> FloatArray:
+    """Return the density of scores, smoothed for the eye.
+
+    Smoothed as widely as residuals may be it would be flat, at Silverman's bandwidth alone a
+    confident model would have nothing but spikes.
+    """
+    low, high = score_range(problem).tolist()
+    width = max(silverman(problem), _SMOOTHNESS * (high - low), problem.finest_scale)
+    found = DensityError(width, bounds=(0.0, 1.0)).densities(problem)
+    return np.interp(x, found.t, np.maximum(found.weight, 0.0))
+
+
+def score_range(problem: Problem) -> FloatArray:
+    """Return the lowest and the highest score; of a sketch those of its outermost cells."""
+    scores = problem.scores if problem.is_exact else problem.pooled.score
+    return scores[[0, -1]]
 
 
 def binned_curve(problem: Problem, band: Band | None, bins: Bins, table: BinTable) -> Curve:
@@ -390,6 +478,28 @@ def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
     )
 
 
+def _near(problem: Problem, densities: Densities) -> Densities:
+    """Return densities within the range of scores and a little beyond, however wide the kernel.
+
+    There are points enough to show.
+    """
+    low, high = score_range(problem).tolist()
+    beyond = min(densities.bandwidth, max(_BEYOND * (high - low), _MIN_BEYOND))
+    ends = np.array([max(low - beyond, 0.0), min(high + beyond, 1.0)])
+    axis, inside = densities.axis, (densities.t >= ends[0]) & (densities.t <= ends[1])
+    if np.count_nonzero(inside) >= _SHOWN_POINTS:
+        return replace(densities, nil=densities.nil | ~inside)
+    grid = np.arange(len(densities.t)) / (len(densities.t) - 1)
+    u = np.linspace(*axis.fractions(ends), _SHOWN_POINTS + 1)
+    t = axis.positions(u)
+    # Points that rounding makes equal are one.
+    u, t = (v[np.append(True, np.diff(t) > 0)] for v in (u, t))
+    residual = densities.true - densities.t * densities.weight
+    weight, residual = (CubicSpline(grid, v)(u) for v in (densities.weight, residual))
+    nil = np.interp(u, grid, densities.nil) > 0
+    return replace(densities, t=t, weight=weight, true=t * weight + residual, nil=nil)
+
+
 def _shown(densities: Densities) -> Curve:
     """Thin the grid of densities to what can be shown, and leave out what is unknown.
 
@@ -411,7 +521,7 @@ def _shown(densities: Densities) -> Curve:
         weight, true = np.pad(weight, beyond), np.pad(true, beyond)
     y = np.divide(true, weight, out=np.full_like(t, np.nan), where=~nil)
     density = np.maximum(weight, 0.0)
-    return _curve(t, np.clip(y, 0.0, 1.0), density, densities.error, "density", densities.bandwidth)
+    return _curve(t, np.clip(y, 0.0, 1.0), density, math.nan, "density", densities.bandwidth)
 
 
 def _curve(

@@ -10,15 +10,15 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import curve_of_table, reliability_curve
-from calibrant.data.binning import UniformBins
+from calibrant.curves.reliability import curve_of_table, reliability_curve, score_range
+from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
 from calibrant.inference.estimate import Estimate, estimate
@@ -26,9 +26,10 @@ from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
 from calibrant.measures.point_masses import PointMasses, are_few, point_masses
 from calibrant.measures.scores import ScoreDecomposition, decomposition_of
-from calibrant.measures.smooth import curve_bandwidth
 
 Mask = npt.NDArray[np.bool_]
+# How axes are divided: evenly in probabilities or in their logits.
+Scale = Literal["probability", "logit"]
 
 # The options that describe the rows, in the order in which they are read.
 ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
@@ -73,6 +74,15 @@ class Window:
         middle, reach = (low + high) / 2, max(high - low, _MINIMUM_SPAN) / 2
         window = cls(*_rounded_out(max(middle - reach, 0.0), min(middle + reach, 1.0)))
         return window if window.span <= _WIDE_WINDOW + _SLACK else cls(0.0, 1.0)
+
+    @classmethod
+    def of_logits(cls, views: Iterable[ReliabilityView]) -> Window:
+        """Return a window that ends at a power of ten next to 0 and to 1, and holds the scores.
+
+        Those beyond 0.001 and 0.999 are not shown: few samples have rows enough to tell.
+        """
+        scores = np.concatenate([view.curve.x[view.known] for view in views])
+        return cls(_power_of_ten(float(scores.min())), 1 - _power_of_ten(1 - float(scores.max())))
 
     def holds(self, x: FloatArray) -> Mask:
         """Return which scores are shown."""
@@ -131,12 +141,13 @@ class ReliabilityView:
     def known(self) -> Mask:
         """Where the curve is known.
 
-        A kernel estimate is known where the kernel weights of the rows add up to at least that of
-        one row a bandwidth away, and no farther than a bandwidth from all scores.
+        Smoothed residuals end where rows do. Another kernel estimate is known where the kernel
+        weights of the rows add up to at least that of one row a bandwidth away, and no farther than
+        a bandwidth from all scores.
         """
         curve, h = self.curve, self.curve.bandwidth
         known = np.isfinite(curve.y)
-        if not h > 0:
+        if not h > 0 or curve.of_residuals:
             return known
         if self.scores is not None:
             low, high = self.scores
@@ -148,7 +159,11 @@ class ReliabilityView:
     def drawn(self, window: Window, *, deviation: bool = False) -> Curve:
         """Return the curve, or its deviation from the diagonal; nan where unknown or not shown."""
         curve = self.curve
-        shown = self.known & window.holds(curve.x)
+        held = window.holds(curve.x)
+        if self.is_smooth:
+            # The points next to the window as well: a line goes on to its edge.
+            held = held | np.append(held[1:], False) | np.append(False, held[:-1])
+        shown = self.known & held
         level = curve.x if deviation and curve.method != "local" else 0.0
         y, lower, upper = (
             np.where(shown, values - level, np.nan) for values in (curve.y, curve.low, curve.high)
@@ -227,7 +242,12 @@ class ReliabilityView:
 
 
 def view_of_rows(
-    y_true: Any, y_prob: Any, options: Mapping[str, Any], *, measured: bool = True
+    y_true: Any,
+    y_prob: Any,
+    options: Mapping[str, Any],
+    *,
+    measured: bool = True,
+    scale: Scale = "probability",
 ) -> ReliabilityView:
     """Return the view of rows or of a sketch, which are read and checked once.
 
@@ -238,12 +258,12 @@ def view_of_rows(
         unless ``simultaneous`` is False.
     measured
         Whether to measure the error that belongs to the curve.
+    scale
+        How the axes are divided, and the narrow bins with them.
     """
     problem = one_problem(y_true, y_prob, *(options.get(name) for name in ABOUT_ROWS))
     asked = {"simultaneous": True, **options}
     found = _measured(problem, options) if measured else None
-    if isinstance(found, Estimate) and found.measure == "smooth_ece" and not asked.get("bandwidth"):
-        asked["bandwidth"] = curve_bandwidth(problem, found.value)
     curve = reliability_curve(problem, **asked)
     bins = masses = None
     if curve.method == "binned":
@@ -257,11 +277,15 @@ def view_of_rows(
         curve,
         bins=bins,
         masses=masses,
-        scores=_score_range(problem),
+        scores=score_range(problem),
         n=problem.n,
         is_confidence=_is_confidence(y_prob, options.get("multiclass")),
         measured=found,
     )
+    if scale == "logit":
+        # A sketch knows sums over even bins alone.
+        known = table_of(problem, _logit_bins()) if problem.is_exact else None
+        return replace(view, outcomes=known)
     narrow = UniformBins.of(_narrow_bins(problem, Window.around([view])))
     return replace(view, outcomes=table_of(problem, narrow))
 
@@ -294,7 +318,9 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
     if method == "isotonic":
         return decomposition_of(problem)
     if method == "smooth":
-        return estimate("smooth_ece", problem, **about, **_only(options, "bandwidth"))
+        width = options.get("bandwidth")
+        given = {} if width is None or isinstance(width, str) else {"bandwidth": width}
+        return estimate("smooth_ece", problem, **about, **given)
     # There is no interval where outcomes choose the bins.
     if method == "binned" and options.get("n_bins") not in ("sweep", "cv"):
         return estimate("ece", problem, **about, **_only(options, "n_bins", "strategy"))
@@ -313,12 +339,6 @@ def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options}
 
 
-def _score_range(problem: Problem) -> FloatArray:
-    """Return the lowest and the highest score; of a sketch those of its outermost cells."""
-    scores = problem.scores if problem.is_exact else problem.pooled.score
-    return scores[[0, -1]]
-
-
 def _narrow_bins(problem: Problem, window: Window) -> int:
     """Return the number of bins of [0, 1] so narrow that a window shows them as lines."""
     maximum = round(_NARROW_BINS / window.span)
@@ -328,6 +348,13 @@ def _narrow_bins(problem: Problem, window: Window) -> int:
     return max(k for k in range(1, maximum + 1) if n_cells % k == 0)
 
 
+def _logit_bins() -> Bins:
+    """Return narrow bins, evenly divided in logits."""
+    reach = math.log(1e4)
+    starts = 1 / (1 + np.exp(-np.linspace(-reach, reach, _NARROW_BINS)))
+    return Bins.starting_at(np.append(0.0, starts))
+
+
 def _few_bins(table: BinTable) -> PointMasses | None:
     """Return the means of a table's bins where those are few, else None."""
     filled = table.n > 0
@@ -335,6 +362,11 @@ def _few_bins(table: BinTable) -> PointMasses | None:
         return None
     fraction = table.weight[filled] / table.weight.sum()
     return PointMasses(table.mean_pred[filled], table.mean_true[filled], fraction, is_all=True)
+
+
+def _power_of_ten(p: float) -> float:
+    """Return the power of ten at or below a probability, from 0.001 to 0.1."""
+    return 10.0 ** min(-1, math.floor(math.log10(max(p, 1e-3)) + _SLACK))
 
 
 def _rounded_out(low: float, high: float) -> tuple[float, float]:

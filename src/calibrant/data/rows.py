@@ -205,7 +205,7 @@ class Sample(Problem):
         if n_moments == passes.N_MOMENTS and (columns := self._compiled_columns()):
             found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
         if any(one is None for one in found):
-            blocks = ((p, _values(quantities, p, y, w)) for p, y, w in self.blocks())
+            blocks = ((p, row_values(quantities, p, y, w)) for p, y, w in self.blocks())
             moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
         else:
             moments = np.array(found)
@@ -219,7 +219,7 @@ class Sample(Problem):
     def logit_line(self, tails: float) -> Line:
         def blocks(*quantities: Quantity) -> Blocks:
             for p, y, w in self.blocks():
-                values = _values(quantities, p, y, w)
+                values = row_values(quantities, p, y, w)
                 inside = (p > 0) & (p < 1)
                 if not inside.all():
                     p, values = p[inside], [value[inside] for value in values]
@@ -234,7 +234,7 @@ class Sample(Problem):
         def ends(quantity: Quantity) -> tuple[float, float]:
             sums = np.zeros(2)
             for p, y, w in self.blocks():
-                (value,) = _values([quantity], p, y, w)
+                (value,) = row_values([quantity], p, y, w)
                 sums += value[p == 0].sum(), value[p == 1].sum()
             return float(sums[0]), float(sums[1])
 
@@ -299,9 +299,10 @@ def _per_row(
     return value if w is None else w * value
 
 
-def _values(
+def row_values(
     quantities: Iterable[Quantity], p: FloatArray, y: FloatArray, w: FloatArray | None
 ) -> list[FloatArray]:
+    """Return each quantity of each row."""
     values = (_per_row(quantity, p, y, w) for quantity in quantities)
     return [np.ones(len(p)) if value is None else value for value in values]
 

@@ -6,6 +6,14 @@ With one kernel K_h for both, reflected at the ends of the domain:
 
 so that P(y = 1 | t) = g / f by Bayes' rule, and the error is the integral of abs(g - t f).
 
+Where residuals are smoothed instead of outcomes,
+
+    g(t) = t f(t) + (1/W) sum_i w_i (y_i - p_i) K_h(t, p_i),
+
+which for calibrated predictions is unbiased at every h: there g / f is t on average, while smoothed
+outcomes follow smoothed predictions. The error is then smECE_h. The kernel may act along another
+axis than that of the scores.
+
 The canonical error is that of the whole vector of class probabilities: ECE^mul =
 E abs(P(y | s) - s_y) for the predicted vector s and the class y, with P(. | s) estimated at every
 row by leave-one-out regression on the other rows:
@@ -37,7 +45,8 @@ from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
 from calibrant.data.classes import ClassTable, RowOptions, read_classes, reduce_classes
-from calibrant.data.problem import Problem
+from calibrant.data.problem import Problem, Quantity
+from calibrant.data.rows import row_values
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
@@ -90,11 +99,16 @@ class Densities:
 
 @dataclass(frozen=True)
 class DensityError(Measure):
-    """The integral of f(t) abs(P(y = 1 | t) - t), by kernel estimates."""
+    """The integral of f(t) abs(P(y = 1 | t) - t), by kernel estimates.
+
+    These are of outcomes, or of residuals with the diagonal added back.
+    """
 
     bandwidth: Bandwidth = "silverman"
     kernel: Kernel = GAUSSIAN
     bounds: tuple[float, float] | None = None
+    smooths: Literal["true", "residual"] = "true"
+    axis: Axis | None = None
 
     def densities(self, problem: Problem) -> Densities:
         """Return the kernel estimates themselves."""
@@ -107,13 +121,18 @@ class DensityError(Measure):
             width = max(silverman(problem), _finest(problem, kernel, domain.length))
         else:
             width = self.bandwidth
-        interval = _interval(problem, width, kernel, domain)
+        if self.axis is None:
+            interval = _interval(problem, width, kernel, domain, self.smooths)
+        else:
+            interval = _along(problem, width, self.axis, self.smooths)
         axis, a = interval.axis, interval.coefficients
         scale = width / axis.length
         n_points = max(smoothing.grid_points(scale, a.shape[-1] - 1), _MIN_POINTS)
         b = smoothing.filtered(a, scale, kernel.multiplier) / (problem.weight * axis.length)
         weight, true = smoothing.series_values(b, n_points)
         t = axis.positions(np.arange(n_points + 1) / n_points)
+        if self.smooths == "residual":
+            true += t * weight
         nil = weight < _NEGLIGIBLE * kernel.peak / (width * problem.n)
         return Densities(t, weight, true, nil, width, axis, (domain.low, domain.high))
 
@@ -140,12 +159,14 @@ class DensityError(Measure):
         return bound + 2 * self.kernel.widening * float(shift / (width - shift))
 
 
-def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) -> LineSpectrum:
-    """Return the spectrum of weights and outcomes, fine enough to be smoothed by a kernel."""
+def _interval(
+    problem: Problem, bandwidth: float, kernel: Kernel, domain: Span, smoothed: Quantity
+) -> LineSpectrum:
+    """Return the spectrum of weights and of what is smoothed, fine enough for a kernel."""
     fine = bandwidth / kernel.roughness
     if not problem.is_exact:
         _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
-        return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
+        return LineSpectrum(domain, problem.spectrum(fine, "weight", smoothed))
     if domain.length > min(smoothing.FEW_SCALES * bandwidth, smoothing.MAX_SCALES * fine):
         pooled, bounds = problem.rows.pooled, (domain.low, domain.high)
         _check_inside(pooled.score, *bounds)
@@ -153,14 +174,32 @@ def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) 
             pooled.score, fine, kernel.radius * kernel.roughness, bounds
         )
         _check_resolved(bandwidth, finest * kernel.roughness)
-        values, reach = [pooled.weight, pooled.true], kernel.radius * bandwidth
+        values, reach = [pooled.weight, getattr(pooled, smoothed)], kernel.radius * bandwidth
         return smoothing.packed_spectrum(pooled.score, values, fine, reach, bounds)
     if domain == Span(0.0, 1.0):
-        return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
+        return LineSpectrum(domain, problem.spectrum(fine, "weight", smoothed))
     p, y, w = problem.rows.columns()
     _check_inside(p, domain.low, domain.high)
     place = np.clip(domain.fractions(p), 0.0, 1.0)
-    return LineSpectrum(domain, smoothing.spectrum(place, [w, w * y], fine / domain.length))
+    values = [w, w * (y if smoothed == "true" else y - p)]
+    return LineSpectrum(domain, smoothing.spectrum(place, values, fine / domain.length))
+
+
+def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -> LineSpectrum:
+    """Return the spectrum of weights and of what is smoothed along an axis."""
+    scale = bandwidth / axis.length
+    if problem.is_exact:
+        blocks = (
+            (axis.fractions(p), row_values(("weight", smoothed), p, y, w))
+            for p, y, w in problem.rows.blocks()
+        )
+    else:
+        pooled = problem.pooled
+        values = [pooled.weight, getattr(pooled, smoothed)]
+        blocks = iter([(axis.fractions(pooled.score), values)])
+    n_cells, n_moments = smoothing.resolution(problem.n, scale)
+    moments = smoothing.cell_moments(blocks, 2, n_cells, n_moments)
+    return LineSpectrum(axis, smoothing.coefficients(moments, smoothing.n_modes(scale)))
 
 
 def _check_resolved(bandwidth: float, finest: float) -> None:

@@ -63,7 +63,7 @@ _MANY = 1 << 19
 # Below this scale rows are sorted and gaps between them are left out.
 _COARSE = 1 / FEW_SCALES
 # A curve at a smaller bandwidth looks the same.
-_MIN_CURVE_BANDWIDTH = 1e-3
+MIN_CURVE_BANDWIDTH = 1e-3
 # Scales within this factor are served by one set of coefficients.
 _NEARBY = 1.5
 # Rounding error of residuals that cancel, in units of their sum.
@@ -134,7 +134,7 @@ class SmoothError(Measure):
 def curve_bandwidth(problem: Problem, smooth_ece: float | None = None) -> float:
     """Return smECE, computed unless given, as the bandwidth of a curve that can be resolved."""
     error = SmoothError()(problem) if smooth_ece is None else smooth_ece
-    return max(error, _MIN_CURVE_BANDWIDTH, problem.finest_scale)
+    return max(error, MIN_CURVE_BANDWIDTH, problem.finest_scale)
 
 
 @dataclass(frozen=True, eq=False)

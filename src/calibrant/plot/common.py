@@ -41,6 +41,7 @@ from calibrant.inference.estimate import Estimate
 from calibrant.measures.point_masses import PointMasses
 from calibrant.measures.registry import measures
 from calibrant.measures.scores import ScoreDecomposition
+from calibrant.numerics.monotone import isotonic_fit
 
 Note = Estimate | TestResult | ScoreDecomposition | Curve | str
 Colors = ColorType | list[ColorType] | None
@@ -60,6 +61,9 @@ _ANCHORS: dict[Corner, Any] = dict(zip(ALL_CORNERS, ("NW", "NE", "SE", "SW"), st
 # Distance of text from the frame, in units of the font size, and from all that is drawn, in points.
 _PAD, _CLEARANCE = 0.3, 3.0
 _SEPARATOR = "   "
+# The distance of lines of text, in units of the font size, and where labels begin that are written
+# to the right of an Axes, as a fraction of its width.
+_LINE_SPACING, _LABEL_AT = 1.5, 1.08
 # Marks the text that these functions write.
 _LABEL = "_calibrant"
 
@@ -367,9 +371,36 @@ def write_above(ax: Axes, text: Sequence[str] | LegendText, handles: Sequence[Ar
         _lift(ax, box)
 
 
-def write_beside(ax: Axes, text: LegendText, handles: Sequence[Artist]) -> None:
-    """Write a legend to the right of an Axes."""
-    _move(_legend(ax, text, handles), "upper left", Bbox.from_bounds(1, 1, 0, 0), ax.transAxes)
+def write_at_ends(
+    ax: Axes, text: LegendText, ends: Sequence[tuple[float, float]], colors: Sequence[Any]
+) -> None:
+    """Write each label to the right of an Axes, as near as can be to the end of its line."""
+    ax.apply_aspect()
+    size = FontProperties(size=SMALL).get_size_in_points()
+    height = float(size_in_points(ax)[1])
+    apart = _LINE_SPACING * size / height
+    to_axes = (ax.transData - ax.transAxes).transform
+    place = spread_out(np.clip(to_axes(ends)[:, 1], 0.0, 1.0), apart)
+    place -= max(place.max() - 1.0, 0.0)
+    style: dict[str, Any] = {"textcoords": ax.transAxes, "va": "center", "fontsize": SMALL}
+    for label, end, at, color in zip(text.labels, ends, place, colors, strict=True):
+        leader: dict[str, Any] = {"arrowstyle": "-", "color": color, "lw": 1.2}
+        leader |= {"relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1}
+        ax.annotate(label, end, xytext=(_LABEL_AT, at), arrowprops=leader, **style)
+    low, high = float(place.min()), float(place.max())
+    lines = {"x": _LABEL_AT, "fontsize": SMALL, "color": MUTED, "transform": ax.transAxes}
+    is_below = low > 1 - high
+    y, va = (low - apart, "top") if is_below else (high + apart, "bottom")
+    ax.text(y=y, s="\n".join(text.title), va=va, linespacing=1.4, **lines)
+
+
+def spread_out(place: FloatArray, apart: float) -> FloatArray:
+    """Return the places, at least so far apart, with the minimum sum of squares of moves."""
+    order = np.argsort(place, kind="stable")
+    steps = apart * np.arange(len(place))
+    moved = np.empty_like(place)
+    moved[order] = isotonic_fit(place[order] - steps, np.ones(len(place))) + steps
+    return moved
 
 
 def lift_overlapped(ax: Axes) -> None:

@@ -7,7 +7,7 @@ distribution of outcomes and one on the right for that of recalibrated scores.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
@@ -16,8 +16,9 @@ from matplotlib.axes import Axes
 from matplotlib.collections import LineCollection
 from matplotlib.colors import to_rgba
 from matplotlib.font_manager import FontProperties
-from matplotlib.ticker import MaxNLocator
+from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox, TransformedBbox
+from scipy.special import expit
 
 from calibrant._base import FloatArray
 from calibrant.curves.curve import Curve
@@ -25,6 +26,7 @@ from calibrant.curves.reliability_view import (
     Mask,
     Recalibrated,
     ReliabilityView,
+    Scale,
     Window,
     level_runs,
 )
@@ -32,10 +34,10 @@ from calibrant.errors import CalibrantError
 from calibrant.formatting import short_count
 from calibrant.measures.bin_table import BinTable
 from calibrant.measures.point_masses import PointMasses
+from calibrant.numerics.probability import logit
 from calibrant.plot.common import (
     DASHES,
     LINE_WIDTH,
-    MARKERS,
     MUTED,
     SMALLEST,
     despine,
@@ -47,14 +49,14 @@ from calibrant.plot.common import (
 # more than this fraction of its band, which it would hide.
 _THIN, _THICK, _LESS_THICK = 1.0, 5.0, 3.5
 _FRACTION_OF_BAND, _MINIMUM_THICK = 0.4, 1.4
+# The density of scores along a line is that within so many points of print.
+_AROUND = 5.0
 # The width of the level runs of an isotonic curve.
 _LEVEL_WIDTH = 3.2
 # More points than this are not visible.
 _SHOWN_POINTS = 2000
 # The height of a digit, in units of its size; the space around a number, in points.
 _DIGIT, _APART = 0.73, 2.0
-# The number of markers on a curve among many.
-_N_MARKERS = 4
 # The area of a mark grows with its fraction of the rows, but neither vanishes nor hides the curve:
 # that of all rows, the minimum and the maximum, in square points.
 _AREA_OF_ALL, _MINIMUM_AREA, _MAXIMUM_AREA = 450.0, 8.0, 150.0
@@ -66,6 +68,10 @@ _LEVEL, _REACH, _TICK = 0.075, 0.07, 0.006
 # The margin on the right: the number of bars, their base, how far they reach, and the minimum
 # length of one, as fractions of the margin.
 _BARS, _BASE, _BAR, _SHORT = 50, 0.1, 0.85, 0.03
+# Ticks of an axis of logits.
+_LOGIT_TICKS = (1e-6, 1e-4, 1e-3, 0.01, 0.1, 0.3, 0.5, 0.7, 0.9, 0.99, 0.999, 0.9999, 0.999999)
+# In a window of more logits than this those between 0.1 and 0.9 would be too close together.
+_FAR_APART = 7.0
 _GREY, _DOTS = "0.45", (0, (1, 2))
 
 
@@ -84,6 +90,7 @@ class Frame:
     side: float
     deviation: bool
     strip: Literal["outcomes", "density", ""] = ""
+    scale: Scale = "probability"
 
     @property
     def region(self) -> tuple[float, float, float, float]:
@@ -92,17 +99,19 @@ class Frame:
 
     def joined(self, other: Frame, *, widened: bool = True) -> Frame:
         """Return a frame with the margins of both and, if widened, all that both show."""
-        if self.deviation != other.deviation:
-            raise CalibrantError(
-                f"deviation must be {other.deviation} on this Axes, as in the diagram that is "
-                f"there; got {self.deviation}"
-            )
+        for name in ("deviation", "scale"):
+            if getattr(self, name) != getattr(other, name):
+                raise CalibrantError(
+                    f"{name} must be {getattr(other, name)!r} on this Axes, as in the diagram that "
+                    f"is there; got {getattr(self, name)!r}"
+                )
         window, low, high = self.window, self.low, self.high
         if widened:
             window = Window(min(window.low, other.window.low), max(window.high, other.window.high))
             low, high = min(low, other.low), max(high, other.high)
         margin, side = max(self.margin, other.margin), max(self.side, other.side)
-        return Frame(window, low, high, margin, side, self.deviation, other.strip or self.strip)
+        strip = other.strip or self.strip
+        return Frame(window, low, high, margin, side, self.deviation, strip, self.scale)
 
     def holds(self, x: FloatArray, y: FloatArray) -> Mask:
         """Tell which points are shown."""
@@ -117,6 +126,9 @@ class Frame:
     def set_up(self, ax: Axes) -> None:
         """Set the limits and ticks of an Axes."""
         despine(ax)
+        if self.scale == "logit":
+            self._set_up_logits(ax)
+            return
         below = (self.high - self.low) * self.margin / (1 - self.margin)
         beside = self.window.span * self.side / (1 - self.side)
         ax.set_xlim(self.window.low, self.window.high + beside)
@@ -127,6 +139,25 @@ class Frame:
         ax.spines["bottom"].set_bounds(self.window.low, self.window.high)
         if not self.deviation:
             ax.set_aspect("equal", adjustable="box")
+
+    def _set_up_logits(self, ax: Axes) -> None:
+        """Set both axes to logits, with ticks at probabilities."""
+        low, high = logit(np.array([self.low, self.high])).tolist()
+        below = expit(low - (high - low) * self.margin / (1 - self.margin))
+        shown = [p for p in _LOGIT_TICKS if self.low * 0.999 <= p <= self.high * 1.001]
+        is_wide = high - low > _FAR_APART
+        ticks = [p for p in shown if not (is_wide and p in (0.3, 0.7))]
+        ax.set_xscale("logit", nonpositive="clip")
+        ax.set_yscale("logit", nonpositive="clip")
+        ax.set_xlim(self.low, self.high)
+        ax.set_ylim(below, self.high)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_locator(FixedLocator(ticks))
+            axis.set_minor_locator(NullLocator())
+            axis.set_major_formatter(FuncFormatter(lambda p, _: f"{p:g}"))
+        ax.spines["left"].set_bounds(self.low, self.high)
+        ax.spines["bottom"].set_bounds(self.low, self.high)
+        ax.set_aspect("equal", adjustable="box")
 
 
 def _ticks(low: float, high: float) -> FloatArray:
@@ -150,7 +181,9 @@ def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool)
     if curve.method == "isotonic":
         line = _staircase(ax, curve, color, frame)
     else:
-        line = _ribbon(ax, curve, color, _THICK if alone else _LESS_THICK)
+        thick = _THICK if alone else _LESS_THICK
+        # The density is that along probabilities.
+        line = _ribbon(ax, curve, color, thick, is_even=frame.scale == "logit")
     _clip(ax, line, curve, frame)
     return line
 
@@ -176,8 +209,11 @@ def _staircase(ax: Axes, curve: Curve, color: Any, frame: Frame) -> Artist:
     return line
 
 
-def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
-    """Draw a curve as wide as scores are dense, but not so wide that it hides its band."""
+def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float, *, is_even: bool) -> LineCollection:
+    """Draw a curve as wide as scores are dense along it, but no wider than shows its band.
+
+    An even one has the same width everywhere.
+    """
     dense = np.isfinite(curve.high - curve.low) & (curve.density >= np.median(curve.density))
     if dense.any():
         low, high = ax.get_ylim()
@@ -188,14 +224,31 @@ def _ribbon(ax: Axes, curve: Curve, color: Any, thick: float) -> LineCollection:
     joined = known[:-1] & known[1:]
     ends = np.column_stack((curve.x, curve.y))
     segments = list(np.stack((ends[:-1], ends[1:]), axis=1)[joined])
-    density = (curve.density[:-1] + curve.density[1:])[joined] / 2
+    rows = _rows_along(ax, curve)[joined]
     thin = min(_THIN, thick / 2)
-    widths = thin + (thick - thin) * density / curve.density.max()
+    if is_even:
+        rows, thick = np.ones_like(rows), min(thick, LINE_WIDTH)
+    widths = thin + (thick - thin) * rows / (rows.max(initial=0.0) or 1.0)
     # Round ends in one opaque colour melt into each other, which makes a line of varying width.
     style: dict[str, Any] = {"colors": [color], "capstyle": "round", "zorder": 3}
     ribbon = LineCollection(segments, linewidths=widths, **style)
     ax.add_collection(ribbon, autolim=False)
     return ribbon
+
+
+def _rows_along(ax: Axes, curve: Curve) -> FloatArray:
+    """Return the rows per length of each segment of a line and a few points around it.
+
+    Where it is steep, few scores lie along much of it.
+    """
+    place = ax.transData.transform(np.column_stack((curve.x, np.nan_to_num(curve.y))))
+    length = np.hypot(*np.diff(place, axis=0).T) * 72 / ax.figure.dpi
+    mass = np.diff(curve.x) * (curve.density[:-1] + curve.density[1:]) / 2
+    along, passed = (np.append(0.0, np.cumsum(v)) for v in (length, mass))
+    middle = (along[:-1] + along[1:]) / 2
+    ends = np.clip([middle - _AROUND, middle + _AROUND], 0.0, along[-1])
+    held = np.diff(np.interp(ends, along, passed), axis=0)[0]
+    return np.asarray(held / np.maximum(ends[1] - ends[0], _AROUND))
 
 
 def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -> Artist:
@@ -210,8 +263,11 @@ def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -
     return line
 
 
-def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
-    """Draw the band of a curve in its colour, a consistency band in grey; not that of bins."""
+def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool) -> None:
+    """Draw the band of a curve in its colour, a consistency band in grey; not that of bins.
+
+    Among others it is lighter.
+    """
     if curve.method == "binned" or np.isnan(curve.low).all():
         return
     if len(curve.x) == 1:
@@ -221,16 +277,8 @@ def draw_band(ax: Axes, curve: Curve, color: Any, frame: Frame) -> None:
     step = max(1, len(curve.x) // _SHOWN_POINTS)
     x, low, high = (np.append(v[:-1:step], v[-1]) for v in (curve.x, curve.low, curve.high))
     around = MUTED if curve.band == "consistency" else color
-    frame.clip(ax, ax.fill_between(x, low, high, color=around, alpha=0.2, lw=0, zorder=1.5))
-
-
-def draw_markers(ax: Axes, curve: Curve, color: Any, index: int) -> None:
-    """Put a few markers of a model's own on its curve, at scores that differ between models."""
-    known = np.flatnonzero(np.isfinite(curve.y))
-    along = (np.arange(_N_MARKERS) + (index % len(MARKERS) + 0.5) / len(MARKERS)) / _N_MARKERS
-    at = known[(along * len(known)).astype(int)]
-    style = {"marker": MARKERS[index % len(MARKERS)], "ms": 6, "mfc": "white", "mec": color}
-    ax.plot(curve.x[at], curve.y[at], ls="none", zorder=4, **style)
+    style: dict[str, Any] = {"alpha": 0.2 if alone else 0.12, "lw": 0, "zorder": 1.5}
+    frame.clip(ax, ax.fill_between(x, low, high, color=around, **style))
 
 
 def draw_masses(ax: Axes, masses: PointMasses, color: Any, frame: Frame) -> None:
@@ -238,6 +286,11 @@ def draw_masses(ax: Axes, masses: PointMasses, color: Any, frame: Frame) -> None
 
     Circles mark all distinct scores; discs mark those that hold many rows among others that do not.
     """
+    if frame.scale == "logit":
+        # 0 and 1, infinitely far out, are marked at the edge.
+        ends = frame.low, frame.high
+        score, outcome = np.clip(masses.score, *ends), np.clip(masses.outcome, *ends)
+        masses = replace(masses, score=score, outcome=outcome)
     masses = masses.where(frame.holds(masses.score, masses.outcome))
     style: dict[str, Any] = {"fc": color, "ec": ax.get_facecolor(), "lw": 0.8}
     if masses.is_all:
@@ -366,8 +419,9 @@ def label_strip(ax: Axes, frame: Frame) -> None:
         "density": {_LEVEL: "density"},
         "outcomes": {_LEVEL - _REACH / 2: "outcome 0", _LEVEL + _REACH / 2: "outcome 1"},
     }[frame.strip]
-    low, high = ax.get_ylim()
-    ax.set_yticks([low + (high - low) * at for at in names], list(names.values()), minor=True)
+    to_data = (ax.transAxes - ax.transData).transform
+    places = [float(to_data((0, at))[1]) for at in names]
+    ax.set_yticks(places, list(names.values()), minor=True)
     ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=MUTED)
 
 

@@ -16,6 +16,7 @@ from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import CurveOptions, reliability_curve
 from calibrant.curves.reliability_view import (
     ReliabilityView,
+    Scale,
     Window,
     view_of_curve,
     view_of_rows,
@@ -27,7 +28,6 @@ from calibrant.errors import CalibrantError
 from calibrant.measures.bin_table import BinTable
 from calibrant.plot import marks
 from calibrant.plot.common import (
-    MARKERS,
     Colors,
     Corner,
     LegendText,
@@ -43,7 +43,7 @@ from calibrant.plot.common import (
     read_note,
     records,
     resolve_colors,
-    write_beside,
+    write_at_ends,
     write_inside,
 )
 from calibrant.plot.marks import Frame
@@ -54,7 +54,7 @@ Margin = bool | Literal["both"]
 _WIDTH, _HEIGHT = 4.2, 4.7
 # What a margin on the right adds to the width, and the counts of bins to the height.
 _STRIP, _COUNTS = 0.9, 0.2
-# The names of more models than a few are written beside the diagram, which takes a wider figure.
+# The names of more models than a few are written at the ends of lines, in a wider figure.
 _FEW_MODELS, _WIDER = 3, 7.2
 # The fraction of the Axes that a margin takes.
 _BESIDE = 0.17
@@ -71,6 +71,7 @@ def reliability(
     margin: Margin = True,
     deviation: bool = False,
     limits: tuple[float, float] | None = None,
+    scale: Scale = "probability",
     color: Colors = None,
     table: BinTable | None = None,
     **options: Unpack[CurveOptions],
@@ -113,6 +114,9 @@ def reliability(
     limits : (float, float), optional
         Scores to show, such as (0.9, 1). By default [0, 1], or the part that holds all scores and
         outcomes where that is less than half of it.
+    scale : {"probability", "logit"}
+        "logit" divides both axes evenly in logits, by default from 0.001 to 0.999: what confident
+        models get wrong becomes visible. Scores of 0 and 1 are marked at the edge.
     color : color or list of colors, optional
         Colour of the model, or a list with one per model; by default the next of the palette.
     table : BinTable, optional
@@ -152,9 +156,9 @@ def reliability(
     ('predicted probability', 'observed frequency')
     """
     models = read_models(y_true, y_prob, options, color)
-    layout = Layout(limits=limits, margin=margin, deviation=deviation)
+    layout = Layout(limits=limits, margin=margin, deviation=deviation, scale=scale)
     layout.check()
-    diagrams = [gather(model, table, note) for model in models]
+    diagrams = [gather(model, table, note, scale) for model in models]
     width = _WIDTH if len(diagrams) <= _FEW_MODELS else _WIDER
     height = _HEIGHT + _COUNTS * (len(diagrams) == 1 and diagrams[0].view.bins is not None)
     ax = axes_or_new(ax, width + _STRIP * (margin == "both"), height)
@@ -172,7 +176,9 @@ class Diagram:
     color: Any = None
 
 
-def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
+def gather(
+    model: Model, table: BinTable | None, note: bool | Note, scale: Scale = "probability"
+) -> Diagram:
     """Return the diagram of a model, from rows or from the result that was given."""
     note = read_note(note)
     if table is not None and not isinstance(table, BinTable):
@@ -187,7 +193,8 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     if table is not None:
         raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
     model.check_options("reliability", reliability_curve)
-    view = view_of_rows(model.y_true, model.y_prob, model.options, measured=note is True)
+    measured = note is True
+    view = view_of_rows(model.y_true, model.y_prob, model.options, measured=measured, scale=scale)
     if note is True:
         text = view.curve if view.measured is None else view.measured
     return Diagram(view, text, model.name, model.color)
@@ -205,6 +212,7 @@ class Layout:
     deviation: bool = False
     is_terse: bool = False
     inside: bool = False
+    scale: Scale = "probability"
 
     def check(self) -> None:
         """Refuse options of the wrong kind, and limits that hold no scores."""
@@ -214,16 +222,32 @@ class Layout:
                 "must be True, False or 'both'", argument="margin", value=self.margin
             )
         validation.as_flag(self.deviation, "deviation")
+        validation.check_choice(self.scale, "scale", ("probability", "logit"))
+        if self.scale == "logit" and (is_both or self.deviation):
+            raise CalibrantError(
+                "scale='logit' divides both axes in logits, which deviations and the histogram of "
+                "margin='both' do not have: leave one of them out"
+            )
         if self.limits is not None:
             low, high = validation.as_pair(self.limits)
             if not 0 <= low < high <= 1:
                 raise CalibrantError(
                     "must be two scores 0 <= low < high <= 1", argument="limits", value=self.limits
                 )
+            if self.scale == "logit" and not 0 < low < high < 1:
+                raise CalibrantError(
+                    "must lie between 0 and 1 for {scale}='logit'",
+                    argument="limits",
+                    value=self.limits,
+                )
 
     def frame(self, views: Sequence[ReliabilityView]) -> Frame:
         """Return the square on the diagonal, or for deviations as much below 0 as above."""
-        window = Window.around(views) if self.limits is None else Window(*self.limits)
+        is_logit = self.scale == "logit"
+        if self.limits is not None:
+            window = Window(*self.limits)
+        else:
+            window = Window.of_logits(views) if is_logit else Window.around(views)
         low, high = window.low, window.high
         deviation = self.deviation or any(view.curve.method == "local" for view in views)
         if deviation:
@@ -242,7 +266,10 @@ class Layout:
             strip = "density"
         elif self.margin and (views[0].rows is not None or views[0].is_smooth):
             strip = "outcomes"
-        return Frame(window, low, high, below, side, bool(deviation), strip)
+        # Densities are those along probabilities.
+        if is_logit and (strip == "density" or views[0].rows is None):
+            strip, below = "", 0.0
+        return Frame(window, low, high, below, side, bool(deviation), strip, self.scale)
 
 
 def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) -> list[Artist]:  # noqa: B008
@@ -258,15 +285,13 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
     colors = resolve_colors(ax, [diagram.color for diagram in diagrams], n_before)
     frame = _set_up(ax, views, frame, colors, is_added=bool(before))
     lines = []
-    for i, (view, color) in enumerate(zip(views, colors, strict=True)):
+    for view, color in zip(views, colors, strict=True):
         curve = view.drawn(frame.window, deviation=frame.deviation)
-        marks.draw_band(ax, curve, color, frame)
+        marks.draw_band(ax, curve, color, frame, alone=alone)
         lines.append(marks.draw_curve(ax, curve, color, frame, alone=alone))
         masses = view.marks(frame.window, deviation=frame.deviation)
         if masses is not None:
             marks.draw_masses(ax, masses, color, frame)
-        if len(diagrams) > _FEW_MODELS:
-            marks.draw_markers(ax, curve, color, n_before + i)
     if layout.margin == "both":
         marks.draw_recalibrated(ax, views[0].recalibrated(), frame)
     if layout.margin:
@@ -328,7 +353,7 @@ def _write(
     *,
     is_added: bool,
 ) -> None:
-    """Write names and results where there is space; many names beside the diagram."""
+    """Write names and results where there is space; those of many at the ends of their lines."""
     place: dict[str, Any] = {"corners": _CORNERS, "region": frame.region}
     place["or_above"] = not layout.inside
     first, many = diagrams[0], len(diagrams) > _FEW_MODELS
@@ -342,12 +367,15 @@ def _write(
     bands = {line for one in diagrams if one.note != "" for line in band_lines(one.view.curve)}
     shared = [] if is_added or len(bands) > 1 else [*bands]
     text = LegendText.of([(diagram.name, diagram.note) for diagram in diagrams], shared)
-    markers = MARKERS if many else [None]
-    handles = [
-        Line2D([], [], color=color, lw=3, marker=markers[i % len(markers)], mfc="white", mec=color)
-        for i, color in enumerate(colors)
-    ]
     if many and not is_added:
-        write_beside(ax, text, handles)
+        curves = [one.view.drawn(frame.window, deviation=frame.deviation) for one in diagrams]
+        write_at_ends(ax, text, [_end(curve) for curve in curves], colors)
     else:
+        handles = [Line2D([], [], color=color, lw=3) for color in colors]
         write_inside(ax, text, handles, **place)
+
+
+def _end(curve: Curve) -> tuple[float, float]:
+    """Return the last known point of a curve."""
+    last = np.flatnonzero(np.isfinite(curve.y))[-1]
+    return float(curve.x[last]), float(curve.y[last])

@@ -42,8 +42,8 @@ _MOST_GROUPS = 60
 _ADJUSTMENTS = {"holm": "Holm's method", "benjamini_hochberg": "the Benjamini-Hochberg procedure"}
 
 _CAPTIONS = {
-    "smooth": "Kernel regression of outcomes on scores, with the bandwidth of the smooth "
-    "calibration error. The dashed diagonal is perfect calibration: predictions are too low where "
+    "smooth": "Outcomes minus predictions smoothed over scores, at a cross-validated bandwidth, and "
+    "added to the diagonal. The dashed diagonal is perfect calibration: predictions are too low where "
     "the curve is above it, too high where it is below.",
     "binned": "{} against {} in each bin; marks are larger where scores are denser. Under perfect "
     "calibration they lie on the dashed diagonal, up to sampling noise.",
