@@ -32,6 +32,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         subpopulation_test as subpopulation_test,
     )
     from calibrant.inference.estimate import Estimate as Estimate, estimate as estimate
+    from calibrant.inference.joint_test import (
+        CalibrationTest as CalibrationTest,
+        TestPart as TestPart,
+        calibration_test as calibration_test,
+    )
     from calibrant.inference.slope_tests import (
         SlopeTestResult as SlopeTestResult,
         calibration_slope_test as calibration_slope_test,
@@ -90,6 +95,7 @@ _NAMES = {
     "inference.compare": "Comparison compare",
     "inference.cumulative_tests": "TestResult cumulative_test subpopulation_test",
     "inference.estimate": "Estimate estimate",
+    "inference.joint_test": "CalibrationTest TestPart calibration_test",
     "inference.slope_tests": "SlopeTestResult calibration_slope_test spiegelhalter_test",
     "io.sketching": "sketch",
     "measures.bin_table": "BinTable bin_table",

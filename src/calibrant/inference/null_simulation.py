@@ -10,6 +10,13 @@ valid at every sample size where resamples have exactly the distribution of the 
 calibrated outcomes, and outcomes permuted among rows of equal score, given weights that do not
 depend on the outcomes. Residuals permuted among unequal scores are not quite exchangeable, and
 their P-values are approximate.
+
+Statistics other than excursions are simulated on residual totals of at most 1024 cells of scores,
+:class:`NullCells`, at a cost that does not grow with the number of rows. Where outcomes depend on
+each other within clusters, or are soft, their noise is known from the residuals alone: then the
+residuals of each cluster, or row, are kept or change sign together. That has the distribution of
+the null hypothesis where residuals are as likely as their negatives, and nearly so where clusters
+are many.
 """
 
 from __future__ import annotations
@@ -22,9 +29,11 @@ from itertools import pairwise
 import numpy as np
 
 from calibrant._base import AnyArray, FloatArray
-from calibrant.data.problem import Index, Problem
+from calibrant.data.binning import Bins
+from calibrant.data.problem import CellOf, Index, Problem
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
+from calibrant.inference.intervals import Cells, Clusters
 from calibrant.measures.subpopulation import GroupCells
 
 # Numbers drawn at a time: a few arrays of this size stay in cache.
@@ -40,6 +49,8 @@ TIE = 1e-9
 # row that is permuted; and the maximum for all of them.
 _UNIFORM, _COUNT, _PLACE = 5e-9, 7e-8, 5e-8
 _MAX_SECONDS = 5.0
+# Scores are pooled in at most about this many cells, and up to so many rows drawn one by one.
+_MOST_CELLS, _MOST_ROWS = 1024, 8192
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,3 +216,99 @@ def permuted_within(cells: GroupCells) -> Null:
 
     # Contrasts sum to 0.
     return Null(draw_residuals, len(residual), starts, np.zeros(n), _PLACE * len(residual))
+
+
+@dataclass(frozen=True, eq=False)
+class NullCells:
+    """Residual totals of cells of scores, observed and under perfect calibration.
+
+    Attributes
+    ----------
+    cells
+        The rows summed over cells, each of which holds some, in order of scores.
+    draw
+        Takes a number of resamples and a generator to residual totals of shape (resamples, cells).
+    """
+
+    cells: Cells
+    draw: Callable[[int, Generator], FloatArray]
+
+    @classmethod
+    def of(cls, problem: Problem, clusters: Clusters | None, rng: Generator) -> NullCells:
+        """Return the cells of a problem."""
+        starts = _cell_starts(problem)
+        cell_of = Bins.starting_at(starts).index
+        gathered = Cells.gather(problem, cell_of, len(starts))
+        (filled,) = np.nonzero(gathered.weight)
+        cells = gathered.some(filled)
+        if clusters is None and problem.is_soft and problem.is_exact:
+            clusters = Clusters.single_rows(problem.n, rng)
+        if clusters is not None:
+            return cls(cells, _sign_flips(_cluster_totals(problem, clusters, cell_of, filled)))
+        if problem.is_exact and problem.n <= _MOST_ROWS and not problem.is_soft:
+            return cls(cells, _outcomes_in_cells(problem, cell_of))
+        return cls(cells, cells.calibrated_noise)
+
+    def batches(self, n_resamples: int, rng: Generator) -> Iterator[FloatArray]:
+        """Yield the observed totals, shape (1, cells), then resamples in batches."""
+        yield self.cells.residual[None, :]
+        batch = max(1, _DRAWS // len(self.cells.residual))
+        for start in range(0, n_resamples, batch):
+            yield self.draw(min(batch, n_resamples - start), rng)
+
+
+def _cell_starts(problem: Problem) -> FloatArray:
+    """Return the lowest score of each cell; 0, 1 and scores of many rows have their own."""
+    scores = problem.scores
+    starts = np.unique(scores)
+    if len(starts) > _MOST_CELLS:
+        starts = scores[np.arange(_MOST_CELLS) * len(scores) // _MOST_CELLS]
+    many = starts[1:][starts[1:] == starts[:-1]]
+    starts = np.concatenate((starts, np.nextafter([0.0, *many], 2.0), [1.0]))
+    return np.unique(starts[starts <= 1])
+
+
+def _outcomes_in_cells(problem: Problem, cell_of: CellOf) -> Callable[[int, Generator], FloatArray]:
+    """Return draws of residual totals whose rows have the distribution of calibrated outcomes."""
+    null = calibrated_outcomes(problem)
+    _, first = np.unique(cell_of(problem.pooled.score), return_index=True)
+    starts, expected = null.starts[first], np.add.reduceat(null.expected, first)
+
+    def draw(n_resamples: int, rng: Generator) -> FloatArray:
+        drawn = null.draw(slice(0, null.size), n_resamples, rng)
+        sums = (
+            drawn
+            if len(starts) == null.size
+            else np.add.reduceat(
+                drawn, starts, axis=1, dtype=np.int64 if drawn.dtype.kind == "b" else drawn.dtype
+            )
+        )
+        return np.asarray((sums - expected) * null.unit)
+
+    return draw
+
+
+def _cluster_totals(
+    problem: Problem, clusters: Clusters, cell_of: CellOf, filled: Index
+) -> FloatArray:
+    """Return the residual totals of (bundles of) clusters, shape (bundles, filled cells)."""
+    place = np.zeros(int(filled[-1]) + 1, dtype=np.intp)
+    place[filled] = np.arange(len(filled))
+    totals = np.zeros((int(clusters.bundle.max()) + 1, len(filled)))
+    start = 0
+    for p, y, w in problem.rows.blocks():
+        rows = slice(start, start + len(p))
+        start = rows.stop
+        residual = (y - p) * clusters.sign[rows]
+        at = (clusters.bundle[rows], place[cell_of(p)])
+        np.add.at(totals, at, residual if w is None else residual * w)
+    return totals
+
+
+def _sign_flips(totals: FloatArray) -> Callable[[int, Generator], FloatArray]:
+    """Return draws of the sum of totals, each with a random sign."""
+
+    def draw(n_resamples: int, rng: Generator) -> FloatArray:
+        return np.asarray(rng.choice([-1.0, 1.0], (n_resamples, len(totals))) @ totals)
+
+    return draw
