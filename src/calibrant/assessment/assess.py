@@ -448,7 +448,8 @@ class _Assessor:
         test, faults = self.test(), find_faults(problem, 1 - level, self.clusters)
         estimates = tuple(self.estimates())
         by_name = {one.measure: one for one in estimates}
-        is_significant = by_name["ecce_r"].low > 0 if test is None else test.p_value <= 1 - level
+        evidence = math.nan if test is None else _p_value(test)
+        is_significant = by_name["ecce_r"].low > 0 if test is None else evidence <= 1 - level
         if not is_significant:
             estimates = tuple(replace(one, low=0.0) for one in estimates)
         smooth = next(one for one in estimates if one.measure == "smooth_ece")
@@ -461,7 +462,7 @@ class _Assessor:
         findings = Findings(
             smooth=smooth,
             is_significant=is_significant,
-            p_value=math.nan if test is None else test.p_value,
+            p_value=evidence,
             faults=faults,
             curve=curves[0],
             masses=masses,
@@ -553,7 +554,7 @@ class _Assessor:
 
     def test(self) -> CalibrationTest | None:
         """Return the joint test, or None where there is no noise to compare with."""
-        if self.problem.is_soft or not self.differences.sigma > 0:
+        if not self.differences.sigma > 0:
             return None
         needed = math.ceil(1 / (1 - self.settings.level))
         n_resamples = min(max(self.settings.n_resamples, needed), _MAX_RESAMPLES)
@@ -566,6 +567,13 @@ class _Assessor:
         rng = self.rng if settings.seed is None else read_generator(settings.seed)
         question = Question(settings.level, settings.n_resamples, rng, self.clusters)
         return estimated(info.name, info.read(options), problem, question)
+
+
+def _p_value(test: CalibrationTest) -> float:
+    """Return the simulated P-value, or the asymptotic one where no resample is as extreme."""
+    if test.is_least and test.p_asymptotic < test.p_value:
+        return test.p_asymptotic
+    return test.p_value
 
 
 def _pooled_for(info: MeasureInfo, rows: Sample) -> Problem:

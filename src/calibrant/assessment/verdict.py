@@ -17,7 +17,6 @@ import numpy as np
 
 from calibrant._base import FloatArray, Result
 from calibrant.curves.curve import Curve
-from calibrant.data.problem import Pooled, Problem
 from calibrant.formatting import decimals, percent
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults
@@ -29,7 +28,7 @@ __all__ = ["Verdict"]
 Answer = Literal["within tolerance", "beyond tolerance", "cannot tell"]
 Kind = Literal["binary", "confidence", "soft"]
 
-# A second fault belongs in the heading if it explains at least this fraction of what the first does.
+# A second fault is in the heading if it explains at least this fraction of what the first does.
 _ALSO = 0.25
 # Scores are told as multiples of the first of these that leaves so many of them among the scores.
 _ROUND_SCORES, _MIN_ROUND_SCORES = (0.05, 0.01, 0.005, 0.001), 5

@@ -138,9 +138,7 @@ def estimate_sheet(assessment: Assessment) -> Sheet:
     """Return errors, bias and slope with their intervals as a table."""
     digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
     level = percent(assessment.settings.level)
-    sheet = Sheet(
-        "error", ("estimate", f"{level} interval", "raw value"), spare=("raw value",)
-    )
+    sheet = Sheet("error", ("estimate", f"{level} interval", "raw value"), spare=("raw value",))
     for one in assessment.estimates:
         cells = [f"{x:.{digits}f}" for x in (one.bias_corrected, one.low, one.high, one.value)]
         sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))

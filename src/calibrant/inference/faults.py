@@ -43,8 +43,8 @@ from calibrant.numerics.probability import logit, rank_p_value
 # Components of shape, at most one per so many rows; those of 32 half-waves are no wider than a
 # thirtieth of the rows.
 _COMPONENTS, _ROWS_PER_COMPONENT = 32, 10
-# Cells of scores: as good as rows, since each holds a thousandth of the information.
-_MAX_CELLS = 1024
+# Cells of scores: as good as rows, since each holds little of the information.
+_MAX_CELLS = 4096
 # Components whose variance is mostly explained by level, spread and lower ones are rounding.
 _SMALLEST_VARIANCE = 1e-9
 _NULL_RESAMPLES = 19_999
@@ -103,7 +103,7 @@ class Faults:
 
 
 def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None) -> Faults:
-    """Split miscalibration into level, spread and shape; those of P-value `tail` are significant."""
+    """Split miscalibration into level, spread and shape, each significant where P <= tail."""
     cells = _score_cells(problem, clusters)
     found = Faults(
         float(cells.residual.sum()) / cells.total, math.sqrt(cells.variance) / cells.total
@@ -144,13 +144,13 @@ def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None)
 
 def _score_cells(problem: Problem, clusters: Clusters | None) -> Cells:
     """Return the rows in cells of like information; those of p = 0 and p = 1 have their own."""
-    scores = problem.scores
+    scores = np.unique(problem.scores)
     scores = scores[(scores > 0) & (scores < 1)]
     if len(scores) > _MAX_CELLS:
         information = np.cumsum(scores * (1 - scores))
         steps = np.linspace(0, information[-1], _MAX_CELLS + 1)[1:-1]
         scores = scores[np.searchsorted(information, steps)]
-    edges = np.concatenate(([math.ulp(0.0)], np.unique(scores), [1.0]))
+    edges = np.concatenate(([math.ulp(0.0)], scores, [1.0]))
 
     def cell_of(p: FloatArray) -> Index:
         return np.searchsorted(edges, p, side="right")

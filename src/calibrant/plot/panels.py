@@ -281,7 +281,14 @@ def assessment(
     heading = _filled(f"{found.verdict.heading}.", ax, "large")
     ax.text(-0.05, 1.0, heading, fontsize="large", weight="bold", **style)
     below = 1.0 - _HEADING * (1 + heading.count("\n"))
-    ax.text(-0.05, below, _filled(found.verdict.details, ax, SMALL), fontsize=SMALL, linespacing=1.4, **style)
+    ax.text(
+        -0.05,
+        below,
+        _filled(found.verdict.details, ax, SMALL),
+        fontsize=SMALL,
+        linespacing=1.4,
+        **style,
+    )
     view = found.reliability_view("smooth")
     diagram = Diagram(view, view.measured)
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], Layout(inside=True))

@@ -80,7 +80,7 @@ _OTHERS = {
     "p_value": Meaning(
         "P-value of calibration",
         "Probability of a joint test as extreme as this under perfect calibration.",
-        "Rank of the smallest P-value of six statistics among samples simulated from the predictions.",
+        "Rank of the smallest P-value of six statistics among samples drawn from the predictions.",
     ),
     "prevalence": Meaning("Prevalence", "Mean outcome.", "Σ w y / W."),
     "mean_prediction": Meaning("Mean prediction", "Mean score.", "Σ w p / W."),
@@ -104,6 +104,7 @@ _OF_BOTH = {
     "prevalence": Meaning("Accuracy or prevalence", "Mean outcome.", "Σ w y / W."),
     "mean_prediction": Meaning("Mean confidence or prediction", "Mean score.", "Σ w p / W."),
 }
+
 
 def measure_meaning(name: str) -> Meaning:
     """Return a measure in words."""
