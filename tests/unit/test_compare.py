@@ -405,7 +405,7 @@ class TestRefused:
             ({"n_resamples": 30}, "at least 39 for 1 pair at level 0.95.*got 30"),
             ({"rng": -1}, "rng"),
             ({"clusters": [1, 2]}, "one label per row; got 2 labels for 50"),
-            ({"clusters": np.zeros(50), "measure": "brier_score"}, "at least two clusters"),
+            ({"clusters": np.zeros(50), "measure": "brier_score"}, "at least 3 clusters"),
         ],
     )
     def test_settings(self, given, reason):

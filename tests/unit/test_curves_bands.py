@@ -357,7 +357,7 @@ def test_same_seed_same_bytes(method):
         ({"n_resamples": 0}, "n_resamples must be a whole number of at least 39"),
         ({"rng": -1}, "rng must be a whole number"),
         ({"clusters": [1, 2]}, "clusters must have one label per row"),
-        ({"clusters": [1, 1, 1]}, "clusters must hold at least two clusters"),
+        ({"clusters": [1, 1, 1]}, "clusters must hold at least 3 clusters"),
     ],
 )
 def test_bad_words(options, sentence):

@@ -16,7 +16,7 @@ from calibrant.assessment.assess import Certain, effective_rows
 from calibrant.data import validation
 from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.labels import read_labels
-from calibrant.data.problem import Problem
+from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator
@@ -24,7 +24,7 @@ from calibrant.errors import CalibrantError, SketchError, shown
 from calibrant.formatting import TextTable, interval_cells, interval_digits, p_cells, percent
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
-from calibrant.inference.intervals import Question
+from calibrant.inference.intervals import MIN_CLUSTERS, Clusters, Question, read_codes
 from calibrant.inference.null_simulation import calibrated_outcomes
 from calibrant.measures.binned import BinnedError, read_binned_error
 from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumulative_differences
@@ -197,6 +197,7 @@ class GroupOptions(RowOptions, total=False):
     """Options of :func:`by_group`."""
 
     adjust: Adjustment
+    clusters: ArrayLike | None
     level: float
     n_bins: int
     n_resamples: int
@@ -215,6 +216,7 @@ def by_group(
     groups: ArrayLike | None = None,
     *,
     adjust: Adjustment = "holm",
+    clusters: ArrayLike | None = None,
     level: float = 0.95,
     n_bins: int = 15,
     n_resamples: int = 1000,
@@ -243,6 +245,11 @@ def by_group(
         "holm": the probability that any calibrated group is called miscalibrated is at most
         1 - level. "benjamini_hochberg": so is the expected proportion of calibrated groups among
         those called miscalibrated.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
+
+        A cluster may have rows in several groups; the groups are then tested as if it had not.
     level : float
         Confidence level.
 
@@ -283,6 +290,9 @@ def by_group(
     sketch, and again with more, where no simulated excursion is as large and so many groups need a
     smaller P-value. P-values of other groups are asymptotic: conservative for few distinct scores.
 
+    With `clusters` every P-value is simulated as in :func:`calibrant.cumulative_test`. A group with
+    fewer than three clusters has no test, and its interval is [0, 1].
+
     There is no test of soft labels, whose noise is unknown, nor of predictions that are all 0 or 1;
     `p_adjusted` is nan then, and the other groups are adjusted for their own number. Intervals are
     those of :func:`calibrant.estimate`, not adjusted.
@@ -303,15 +313,16 @@ def by_group(
     level = validation.as_level(level)
     n_resamples = validation.as_resamples(n_resamples)
     binned = read_binned_error(n_bins=n_bins)
+    problems: list[tuple[Any, Problem, Index | None]]
     if isinstance(y_true, Mapping | Sketch):
-        given = (y_prob, groups, sample_weight, multiclass, labels, pos_label)
-        problems = list(_read_sketches(y_true, given))
+        given = (y_prob, groups, clusters, sample_weight, multiclass, labels, pos_label)
+        problems = [(*one, None) for one in _read_sketches(y_true, given)]
     else:
         whole = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-        problems = list(_split(whole, groups, sample_weight))
+        problems = list(_split(whole, groups, clusters, sample_weight))
     needed = math.ceil(len(problems) / (1 - level))
     assessor = _Assessor(level, binned, n_resamples, rng, needed)
-    rows = [assessor.row(group, problem) for group, problem in problems]
+    rows = [assessor.row(*one) for one in problems]
     adjusted = _ADJUSTMENTS[adjust]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
     return GroupTable(tuple(rows), level, adjust)
@@ -330,44 +341,58 @@ class _Assessor:
     rng: int | Generator
     n_needed: int
 
-    def row(self, group: Any, problem: Problem) -> GroupRow:
-        """Return the row of one group, its P-value not yet adjusted."""
+    def row(self, group: Any, problem: Problem, code: Index | None) -> GroupRow:
+        """Return the row of one group, its P-value not yet adjusted.
+
+        `code` is the number of the cluster of each row, None where rows are independent.
+        """
         pooled, differences = problem.pooled, cumulative_differences(problem)
         total = float(pooled.weight.sum())
         mean = float(pooled.weight @ pooled.score) / total
         small = _is_small(problem, mean)
         # A seed starts anew for each group, so that each is what `estimate` gives.
         rng = read_generator(self.rng)
-        question = Question(self.level, self.n_resamples, rng)
+        clusters = None if code is None else Clusters.of_codes(code, rng)
+        is_known = clusters is None or clusters.n >= MIN_CLUSTERS
+        question = Question(self.level, self.n_resamples, rng, clusters if is_known else None)
+        error = estimated("smooth_ece", SmoothError(), problem, question)
         deviation = differences.deviation
         return GroupRow(
             group=group,
             n=problem.n,
             prevalence=float(pooled.true.sum()) / total,
             mean_prediction=mean,
-            smooth_ece=estimated("smooth_ece", SmoothError(), problem, question),
+            smooth_ece=error if is_known else replace(error, low=0.0, high=1.0),
             ece=self.binned(problem),
             deviation=float(deviation[np.argmax(np.abs(deviation))]),
-            test=self._test(problem, differences, rng, small=small),
+            test=self._test(problem, differences, question, small=small) if is_known else None,
             p_adjusted=float("nan"),
             small=small,
-            note=_note(problem, differences),
+            note=_note(problem, differences, is_known=is_known),
         )
 
     def _test(
-        self, problem: Problem, differences: CumulativeDifferences, rng: Generator, *, small: bool
+        self,
+        problem: Problem,
+        differences: CumulativeDifferences,
+        question: Question,
+        *,
+        small: bool,
     ) -> TestResult | None:
         """Return the cumulative test, or None where there is no noise to compare with."""
         if not differences.sigma > 0:
             return None
-        null = partial(calibrated_outcomes, problem)
+        null, clusters = partial(calibrated_outcomes, problem), question.clusters
 
         def tested(n_resamples: int) -> TestResult:
-            test = ExcursionTest(Statistic.RANGE, n_resamples, rng)
+            test = ExcursionTest(Statistic.RANGE, n_resamples, question.rng)
+            if clusters is not None:
+                return test.of_clusters(differences, problem, clusters)
             return test(differences, null, problem.n, "calibration")
 
         # A sketch does not keep the weights of single rows.
-        if not small or (problem.is_weighted and not problem.is_exact):
+        is_simulated = small and (problem.is_exact or not problem.is_weighted)
+        if clusters is None and not is_simulated:
             return tested(0)
         affordable = max(_MAX_INCREMENTS // len(differences.score), _MIN_RESAMPLES)
         few, more = (min(affordable, n) for n in (_MAX_RESAMPLES, self.n_needed))
@@ -382,7 +407,7 @@ def _is_small(problem: Problem, mean_prediction: float) -> bool:
     return rows < _FEW_ROWS or events < _FEW_EVENTS
 
 
-def _note(problem: Problem, differences: CumulativeDifferences) -> str:
+def _note(problem: Problem, differences: CumulativeDifferences, *, is_known: bool) -> str:
     notes = []
     if Certain.of(problem).contradicted:
         notes.append("a prediction of 0 or 1 was wrong")
@@ -390,16 +415,21 @@ def _note(problem: Problem, differences: CumulativeDifferences) -> str:
         notes.append("soft labels: no test")
     elif differences.sigma == 0:
         notes.append("predictions of 0 and 1 alone: no test")
+    elif not is_known:
+        notes.append(f"fewer than {MIN_CLUSTERS} clusters: no test")
     return "; ".join(notes)
 
 
-def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[Any, Problem]]:
-    """Yield the rows of each group as a problem of its own."""
+def _split(
+    whole: Problem, groups: Any, clusters: Any, sample_weight: Any
+) -> Iterator[tuple[Any, Problem, Index | None]]:
+    """Yield the rows of each group as a problem of its own, with the clusters of its rows."""
     if not whole.is_exact:
         raise SketchError("by_group takes a dictionary of sketches, one per group")
     if groups is None:
         raise CalibrantError("is missing", argument="groups", hint="give one label per row")
     names, code = read_labels(groups, "groups", sample_weight, whole.n)
+    cluster = None if clusters is None else read_codes(clusters, sample_weight, whole.n)
     if len(names) > _MAX_GROUPS:
         raise CalibrantError(
             "must hold at most {maximum} labels",
@@ -411,7 +441,7 @@ def _split(whole: Problem, groups: Any, sample_weight: Any) -> Iterator[tuple[An
     order = np.argsort(code, kind="stable")
     ends = np.searchsorted(code[order], np.arange(1, len(names)))
     for group, rows in zip(names, np.split(order, ends), strict=True):
-        yield group, whole.rows.take(rows)
+        yield group, whole.rows.take(rows), None if cluster is None else cluster[rows]
 
 
 def _read_sketches(sketches: Any, given: tuple[Any, ...]) -> Iterator[tuple[Any, Problem]]:
@@ -421,7 +451,7 @@ def _read_sketches(sketches: Any, given: tuple[Any, ...]) -> Iterator[tuple[Any,
             "a sketch does not know which rows belong to which group",
             hint="give a dictionary of sketches, one per group, as made by sketch(..., by=...)",
         )
-    names = ("y_prob", "groups", "sample_weight", "multiclass", "labels", "pos_label")
+    names = ("y_prob", "groups", "clusters", *RowOptions.__annotations__)
     for name, value in zip(names, given, strict=True):
         if value is not None:
             raise CalibrantError(

@@ -251,7 +251,7 @@ def bias_along(
     parts = parts_of(known, w, n_bins, n_values)
     sums = PartSums.gather(parts.code, p, y, w)
     tail = sidak_tail(level, len(parts.label)) if simultaneous else pointwise_tail(level)
-    code = None if clusters is None else read_codes(clusters, sample_weight, sample.n)
+    code = None if clusters is None else read_codes(clusters, sample_weight, sample.n, stacklevel=3)
     lower, upper = sums.limits(tail, code)
     return BiasTable(
         known.name,

@@ -9,11 +9,13 @@ scores.
 
 from __future__ import annotations
 
+import math
 import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, overload
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import Result
@@ -24,9 +26,11 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.formatting import plain_p_value
+from calibrant.inference.intervals import Clusters
 from calibrant.inference.null_simulation import (
     TIE,
     Null,
+    NullCells,
     calibrated_outcomes,
     permuted_within,
     simulate,
@@ -68,6 +72,8 @@ class TestResult(Result):
         "asymptotic" or "monte_carlo": how the P-value was found.
     n_resamples
         The number of simulated samples; 0 for an asymptotic P-value.
+    n_clusters
+        The number of clusters; 0 where rows are independent.
     """
 
     statistic: float
@@ -78,6 +84,7 @@ class TestResult(Result):
     test: str
     method: str
     n_resamples: int = 0
+    n_clusters: int = 0
 
     # Its name makes pytest take it for a class of tests wherever it is imported.
     __test__ = False
@@ -91,7 +98,8 @@ class TestResult(Result):
         sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
         statistic = f"{self.statistic:.4g} = {self.normalized:.3g} sigma"
         head = f"{self.test}: {statistic}, p {sign} {number}"
-        return [f"TestResult({head}, n = {self.n}, {self.method})"]
+        rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
+        return [f"TestResult({head}, {rows}, {self.method})"]
 
 
 class CumulativeTestOptions(RowOptions, total=False):
@@ -99,6 +107,7 @@ class CumulativeTestOptions(RowOptions, total=False):
 
     statistic: Literal["range", "max"]
     method: Literal["asymptotic", "monte_carlo"]
+    clusters: ArrayLike | None
     n_resamples: int
     rng: int | Generator
 
@@ -117,6 +126,7 @@ def cumulative_test(
     *,
     statistic: Literal["range", "max"] = "range",
     method: Literal["asymptotic", "monte_carlo"] = "asymptotic",
+    clusters: ArrayLike | None = None,
     n_resamples: int = 9999,
     rng: int | Generator = 0,
     sample_weight: ArrayLike | None = None,
@@ -143,10 +153,15 @@ def cumulative_test(
     method : {"asymptotic", "monte_carlo"}
         "asymptotic": the distribution of Brownian motion at statistic / sigma. "monte_carlo": the
         rank among simulated samples, (1 + number at least as large) / (1 + n_resamples).
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
+
+        P-values are then simulated, whatever the method.
     n_resamples : int
         Number of draws of the noise, at least 39.
 
-        For "monte_carlo" alone, whose P-values are at least 1 / (n_resamples + 1).
+        For "monte_carlo" and clusters alone. P-values are at least 1 / (n_resamples + 1).
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
@@ -181,6 +196,11 @@ def cumulative_test(
     smaller than those of Brownian motion, and P-values are conservative. For calibrated scores in
     tenths at n = 10 000, a nominal 5% is really about 2% for "range" and 3% for "max".
 
+    With `clusters`, resamples keep or change the sign of all residuals of a cluster together: valid
+    as far as residual totals of clusters are symmetric or many. sigma is then the root of the sum
+    of squared residual totals of clusters, over W. From 1024 distinct scores on, observed and
+    simulated excursions are compared at so many of them.
+
     An outcome of 1 at a prediction of 0, or of 0 at a prediction of 1, refutes the null hypothesis
     by itself, but hardly changes the P-value.
 
@@ -202,9 +222,12 @@ def cumulative_test(
     >>> cumulative_test([0, 1, 1, 1], [0.5, 0.5, 0.5, 1.0], method="monte_carlo").p_value
     1.0
     """
-    test = _read_test(statistic, method, n_resamples, rng)
+    test = _read_test(statistic, method if clusters is None else "monte_carlo", n_resamples, rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    known = Clusters.read(clusters, sample_weight, problem, test.rng)
     differences = cumulative_differences(problem, only_extremes=True)
+    if known is not None:
+        return test.of_clusters(differences, problem, known)
     return test(differences, lambda: calibrated_outcomes(problem), problem.n, "calibration")
 
 
@@ -364,6 +387,36 @@ class ExcursionTest:
             test=f"{about}, {self.statistic.value}",
             method="monte_carlo" if self.n_resamples else "asymptotic",
             n_resamples=self.n_resamples,
+        )
+
+    def of_clusters(
+        self, differences: CumulativeDifferences, problem: Problem, clusters: Clusters
+    ) -> TestResult:
+        """Test the calibration of rows that may depend on each other within clusters."""
+        known_sigma(differences, "a test of calibration")
+        p, y, w = problem.rows.columns()
+        totals = np.bincount(clusters.bundle, clusters.sign * w * (y - p))
+        sigma = math.sqrt(float(totals @ totals)) / differences.total
+        null = NullCells.of(problem, clusters, self.rng)
+        excursions = []
+        for drawn in null.batches(self.n_resamples, self.rng):
+            sums = np.cumsum(drawn, axis=1) / differences.total
+            high, low = np.maximum(sums.max(axis=1), 0.0), np.minimum(sums.min(axis=1), 0.0)
+            excursions.append(self.statistic.of(high, low))
+        pooled, *simulated = excursions
+        scale = differences.sigma + sigma
+        p_value = rank_p_value(np.concatenate(simulated), float(pooled[0]), TIE * scale)
+        observed = differences.excursion(self.statistic)
+        return TestResult(
+            statistic=observed,
+            normalized=observed / sigma if sigma > 0 else math.nan,
+            p_value=p_value,
+            sigma=sigma,
+            n=problem.n,
+            test=f"calibration, {self.statistic.value}",
+            method="monte_carlo",
+            n_resamples=self.n_resamples,
+            n_clusters=clusters.n,
         )
 
 

@@ -42,6 +42,7 @@ Cost: one pass over the rows, then n_resamples times the number of cells, whatev
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -64,6 +65,8 @@ from calibrant.numerics.probability import monotone_root, weibull_quantile
 _NORMAL_VARIANCE = 9.0
 # Bundling changes covariances by about sqrt(2 / 1024), 4%.
 _MOST_BUNDLES = 1024
+# The variance between fewer clusters is unknown, or hardly known.
+MIN_CLUSTERS, _FEW_CLUSTERS = 3, 10
 # Larger is safer for populations calibrated in one place and not in another, and wider. Measured:
 # a population off by 0.2 in a tenth of the scores has 94% of low ends right at 1, 95.5% at 1.25,
 # 96.5% at 2, of 97.5%.
@@ -111,8 +114,13 @@ class Clusters:
             raise CalibrantError(
                 "clusters needs rows: a sketch does not know which rows belong together"
             )
-        code = read_codes(labels, sample_weight, problem.n)
-        return cls._of_codes(code, int(code.max()) + 1, rng)
+        return cls.of_codes(read_codes(labels, sample_weight, problem.n), rng)
+
+    @classmethod
+    def of_codes(cls, code: Index, rng: Generator) -> Clusters:
+        """Return the clusters of rows known by numbers, some of which may not occur."""
+        names, code = np.unique(code, return_inverse=True)
+        return cls._of_codes(code, len(names), rng)
 
     @classmethod
     def single_rows(cls, n: int, rng: Generator) -> Clusters:
@@ -142,14 +150,32 @@ class Clusters:
         return np.asarray(moves * np.sqrt(self.n / (self.n - 1)))
 
 
-def read_codes(labels: Any, sample_weight: Any, n_rows: int) -> Index:
-    """Return the number of the cluster of each row that carries weight."""
+def read_codes(labels: Any, sample_weight: Any, n_rows: int, stacklevel: int = 4) -> Index:
+    """Return the number of the cluster of each row that carries weight.
+
+    Fewer than ten clusters are warned of, at this level of the stack.
+    """
     names, code = read_labels(labels, "clusters", sample_weight, n_rows, allow_missing=False)
-    if len(names) == 1:
-        raise CalibrantError(
-            "must hold at least two clusters", argument="clusters", value=1, found="one"
+    check_clusters(len(names))
+    if len(names) < _FEW_CLUSTERS:
+        warnings.warn(
+            f"there are only {len(names)} clusters: the variance between so few is hardly known, "
+            "and intervals and P-values are inexact",
+            UserWarning,
+            stacklevel=stacklevel,
         )
     return code
+
+
+def check_clusters(n: int) -> None:
+    """Refuse so few clusters that the variance between them is unknown."""
+    if n < MIN_CLUSTERS:
+        raise CalibrantError(
+            "must hold at least {minimum} clusters",
+            argument="clusters",
+            value=n,
+            minimum=MIN_CLUSTERS,
+        )
 
 
 @dataclass(frozen=True, eq=False)

@@ -69,8 +69,12 @@ _N_FINE = 64
 _INTERVALS, _STEPS = 0.01 * 2.0 ** (np.arange(7) / 2), 4
 # Statistics that are equal in exact arithmetic are equal to so many decimals.
 _DECIMALS = 9
+# Where hardly any noise is left, an event may be farther than this from its expectation.
+_FARTHEST = 1e9
 # Coordinates with less of their variance left after another is taken out are the same.
 _SAME = 1e-9
+# In place of a variance of 0.
+_NO_VARIANCE = 1e-100
 
 
 @dataclass(frozen=True, repr=False)
@@ -360,6 +364,10 @@ class Statistics:
 
     def __call__(self, totals: FloatArray) -> FloatArray:
         """Return the statistics of residual totals of shape (samples, cells), one row each."""
+        with np.errstate(over="ignore"):
+            return np.minimum(self._of(totals), _FARTHEST)
+
+    def _of(self, totals: FloatArray) -> FloatArray:
         sums = totals @ self._features
         smooth, (cosine, sine) = sums[:, 2 : 2 + _N_SMOOTH], np.split(sums[:, -2 * _N_FINE :], 2, 1)
         cumulative = np.zeros((len(totals), totals.shape[1] + 1))
@@ -386,7 +394,8 @@ class Statistics:
         x = np.where(inner, x - float(v @ x) / self.sigma**2, 0.0)
         k = np.arange(1, _N_SMOOTH + 1)
         smooth = np.cos(np.pi * np.outer(_middles(v), k)) * np.exp(-((np.pi * k * _SCALE) ** 2) / 2)
-        angle = np.pi * np.outer(_middles(self.cells.weight), np.arange(1, _N_FINE + 1))
+        place = (score - score[0]) / max(float(score[-1] - score[0]), SMALLEST)
+        angle = np.pi * np.outer(place, np.arange(1, _N_FINE + 1))
         cosine = _standardised(np.cos(angle), v)
         sine = np.sin(angle)
         sine_alone = sine - cosine * (v @ (cosine * sine))
@@ -469,7 +478,7 @@ class Windows:
 
         `bound` is the largest residual of a row.
         """
-        variance = np.maximum(self.variance / bound**2, np.finfo(np.float64).tiny)
+        variance = np.maximum(self.variance / bound**2, _NO_VARIANCE)
         excess = np.maximum(x + self.penalty, 0.0) / self.scale / bound
         rate = (variance + excess) * np.log1p(excess / variance) - excess
         return float((2 * np.exp(-rate)).sum())

@@ -17,11 +17,12 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data.classes import RowOptions, one_problem
-from calibrant.data.problem import Pooled, Problem
+from calibrant.data.problem import Index, Pooled, Problem, joined
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.formatting import plain_p_value
+from calibrant.formatting import counted, plain_p_value
 from calibrant.inference.cumulative_tests import SMALLEST, TestResult
+from calibrant.inference.intervals import check_clusters, read_codes
 from calibrant.numerics.logistic import fit_logistic, standardize
 
 __all__ = ["SlopeTestResult", "calibration_slope_test", "spiegelhalter_test"]
@@ -39,12 +40,17 @@ class SlopeTestResult(Result):
     intercept_error, slope_error
         Their standard errors.
     statistic
-        Rao's score statistic at intercept 0 and slope 1, which needs no fit.
+        Rao's score statistic at intercept 0 and slope 1, which needs no fit; Hotelling's T-squared
+        of the scores of clusters.
     p_value
         Probability of a larger statistic under perfect calibration: chi-squared with 2 degrees of
-        freedom, never 0.
+        freedom, never 0; of T-squared with so many clusters.
     n
         The number of rows tested.
+    n_excluded
+        The number of predictions of 0 and 1, whose logits are infinite: they are not tested.
+    n_clusters
+        The number of clusters; 0 where rows are independent.
     """
 
     intercept: float
@@ -54,24 +60,36 @@ class SlopeTestResult(Result):
     statistic: float
     p_value: float
     n: int
+    n_excluded: int = 0
+    n_clusters: int = 0
 
     def _printed(self) -> list[str]:
         sign, number = plain_p_value(self.p_value)
         slope = f"slope {self.slope:.4g} +- {self.slope_error:.2g}"
         intercept = f"intercept {self.intercept:.4g} +- {self.intercept_error:.2g}"
-        return [f"SlopeTestResult({slope}, {intercept}, p {sign} {number}, n = {self.n})"]
+        rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
+        without = f", without {counted(self.n_excluded, 'prediction')} of 0 or 1"
+        without *= self.n_excluded > 0
+        return [f"SlopeTestResult({slope}, {intercept}, p {sign} {number}, {rows}{without})"]
+
+
+class ClusterOptions(RowOptions, total=False):
+    """Options of a test of rows that may depend on each other."""
+
+    clusters: ArrayLike | None
 
 
 @overload
-def spiegelhalter_test(y_true: Sketch, **options: Unpack[RowOptions]) -> TestResult: ...
+def spiegelhalter_test(y_true: Sketch, **options: Unpack[ClusterOptions]) -> TestResult: ...
 @overload
 def spiegelhalter_test(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]
+    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[ClusterOptions]
 ) -> TestResult: ...
 def spiegelhalter_test(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
     *,
+    clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -92,6 +110,9 @@ def spiegelhalter_test(
         Soft labels, whose noise is unknown, are refused.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
@@ -118,6 +139,10 @@ def spiegelhalter_test(
     The test has no power against errors that leave the Brier score as expected, whatever their
     size. It is undefined where every prediction is 0, 1/2 or 1.
 
+    With `clusters` the numerator is the sum over clusters of S_g = sum w (y - p)(1 - 2 p), and its
+    variance G / (G - 1) times the sum of their squared deviations from their mean; z is compared
+    with Student's t with G - 1 degrees of freedom, G being the number of clusters.
+
     For calibrated predictions a nominal 5% was 4 to 5% where at least 2 events and 2 non-events
     were expected, and anything from 2 to 8% with fewer: 7 to 8% for predictions from Beta(1, 99) at
     n = 50, half an event.
@@ -134,24 +159,30 @@ def spiegelhalter_test(
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
     pooled = problem.pooled
     factor = 1 - 2 * pooled.score
-    noise = pooled.weight_squared * factor**2 * pooled.score * (1 - pooled.score)
-    total = pooled.weight.sum()
-    excess, sigma = float(pooled.residual @ factor / total), float(np.sqrt(noise.sum()) / total)
-    if sigma == 0:
+    noise = float(pooled.weight_squared @ (factor**2 * pooled.score * (1 - pooled.score)))
+    if noise == 0:
         raise CalibrantError(
             "must hold a prediction other than 0, 1/2 and 1 for Spiegelhalter's z: there is no "
             "noise in the Brier score",
             argument="y_prob",
         )
-    z = excess / sigma
+    n_clusters = 0
+    if clusters is not None:
+        scores = _Clustered.read(clusters, sample_weight, problem, pooled).totals(factor[:, None])
+        n_clusters = len(scores)
+        noise = float(n_clusters * scores.var(ddof=1))
+    total = float(pooled.weight.sum())
+    excess, sigma = float(pooled.residual @ factor) / total, math.sqrt(noise) / total
+    z = excess / sigma if sigma > 0 else math.copysign(math.inf, excess) if excess else 0.0
     return TestResult(
         statistic=excess,
         normalized=z,
-        p_value=max(math.erfc(abs(z) / math.sqrt(2)), SMALLEST),
+        p_value=max(_two_sided(z, n_clusters), SMALLEST),
         sigma=sigma,
         n=problem.n,
         test="Brier score above expected",
         method="asymptotic",
+        n_clusters=n_clusters,
     )
 
 
@@ -159,6 +190,7 @@ def calibration_slope_test(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
+    clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -180,8 +212,11 @@ def calibration_slope_test(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
 
-        Predictions of 0 and 1, whose logit is infinite, are refused; so are predictions that are
-        all the same.
+        Predictions of 0 and 1, whose logits are infinite, are left out and counted in
+        `n_excluded`; predictions that are all the same are refused.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
@@ -215,11 +250,18 @@ def calibration_slope_test(
     B = sum w^2 m (1 - m) x x' and m the fitted probabilities: the inverse information where rows
     count once.
 
+    With `clusters`, U is the sum of the scores U_g of G clusters. Q = U' (sum U_g U_g')^-1 U makes
+    Hotelling's T-squared, (G - 1) Q / (G - Q), whose distribution for normal scores gives
+    P = (1 - Q / G)^((G - 2) / 2). The B of the standard errors is G / (G - 1) times the sum of
+    the squares of clusters' scores at the fit.
+
     References
     ----------
     Cox, "Two further applications of a model for binary regression" (1958).
     Rao, "Large sample tests of statistical hypotheses concerning several parameters with
     applications to problems of estimation" (1948).
+    Liang and Zeger, "Longitudinal data analysis using generalized linear models" (1986): the
+    variance between clusters.
 
     Examples
     --------
@@ -229,23 +271,101 @@ def calibration_slope_test(
     SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.15, n = 731)
     """
     problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
-    pooled = problem.rows.pooled
+    everything = problem.rows.pooled
+    inner = np.flatnonzero((everything.score > 0) & (everything.score < 1))
+    pooled = joined([everything], inner)
+    n = int(pooled.rows.sum())
     origin, x = _logits(pooled)
     # U' V^-1 U, in units of x where V is a multiple of the identity.
     noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
     u, _, _ = standardize(x, noise)
-    statistic = float((pooled.residual.sum() ** 2 + (pooled.residual @ u) ** 2) / noise.sum())
-    intercept, slope, intercept_error, slope_error = _fit(origin, x, pooled)
+    known = None
+    if clusters is None:
+        statistic = float((pooled.residual.sum() ** 2 + (pooled.residual @ u) ** 2) / noise.sum())
+        # The survival function of chi-squared with 2 degrees of freedom.
+        p_value = math.exp(-statistic / 2)
+    else:
+        known = _Clustered.read(clusters, sample_weight, problem, pooled)
+        statistic, p_value = _hotelling(known.totals(np.column_stack((np.ones_like(u), u))))
+    intercept, slope, intercept_error, slope_error = _fit(origin, x, pooled, known)
     return SlopeTestResult(
         intercept=intercept,
         slope=slope,
         intercept_error=intercept_error,
         slope_error=slope_error,
         statistic=statistic,
-        # The survival function of chi-squared with 2 degrees of freedom.
-        p_value=max(math.exp(-statistic / 2), SMALLEST),
-        n=problem.n,
+        p_value=max(p_value, SMALLEST),
+        n=n,
+        n_excluded=problem.n - n,
+        n_clusters=0 if known is None else known.n,
     )
+
+
+@dataclass(frozen=True, eq=False)
+class _Clustered:
+    """Rows that may depend on each other within clusters, all of scores that were pooled.
+
+    Attributes
+    ----------
+    code
+        The cluster of each row.
+    place
+        The place of its score among those pooled.
+    score, true, weight
+        Its score, outcome and weight.
+    n
+        The number of clusters.
+    """
+
+    code: Index
+    place: Index
+    score: FloatArray
+    true: FloatArray
+    weight: FloatArray
+    n: int
+
+    @classmethod
+    def read(
+        cls, clusters: Any, sample_weight: Any, problem: Problem, pooled: Pooled
+    ) -> _Clustered:
+        """Read one cluster label per row; rows of other scores are left out."""
+        p, y, w = problem.rows.columns()
+        code = read_codes(clusters, sample_weight, problem.n)
+        place = np.minimum(np.searchsorted(pooled.score, p), len(pooled.score) - 1)
+        kept = pooled.score[place] == p
+        names, code = np.unique(code[kept], return_inverse=True)
+        check_clusters(len(names))
+        return cls(code, place[kept], p[kept], y[kept], w[kept], len(names))
+
+    def totals(self, factors: FloatArray, expected: FloatArray | None = None) -> FloatArray:
+        """Return the sums over each cluster of w (y - m) times factors at each pooled score.
+
+        The expected outcomes m at each pooled score are the scores themselves by default.
+        """
+        mean = self.score if expected is None else expected[self.place]
+        residual = self.weight * (self.true - mean)
+        sums = [np.bincount(self.code, residual * one[self.place]) for one in factors.T]
+        return np.column_stack(sums)
+
+
+def _hotelling(scores: FloatArray) -> tuple[float, float]:
+    """Return T-squared of the mean of two-dimensional scores, one per cluster, and its P-value."""
+    n, total = len(scores), scores.sum(axis=0)
+    # The least-squares fit of scores to a constant 1 explains Q of n.
+    found = np.linalg.lstsq(scores, np.ones(n), rcond=None)[0]
+    explained = min(max(float(total @ found), 0.0), float(n))
+    rest = n - explained
+    statistic = (n - 1) * explained / rest if rest > 0 else math.inf
+    return statistic, (rest / n) ** ((n - 2) / 2)
+
+
+def _two_sided(z: float, n_clusters: int) -> float:
+    """Return the P-value of z: normal, or Student's t where variances are those of clusters."""
+    if not n_clusters:
+        return math.erfc(abs(z) / math.sqrt(2))
+    from scipy.special import stdtr
+
+    return 2 * float(stdtr(n_clusters - 1, -abs(z)))
 
 
 def _hard(problem: Problem) -> Problem:
@@ -261,21 +381,18 @@ def _hard(problem: Problem) -> Problem:
 
 def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
     """Return the logit of one prediction, and how far those of all of them are from it."""
-    ends = (pooled.score == 0) | (pooled.score == 1)
-    if ends.any():
+    if not len(pooled.score):
         raise CalibrantError(
-            "must lie strictly between 0 and 1 for the calibration slope, as logits must be finite",
+            "must hold predictions strictly between 0 and 1 for the calibration slope, as logits "
+            "must be finite",
             argument="y_prob",
-            value=pooled.score[ends][0],
-            count=int(pooled.rows[ends].sum()),
-            hint="use the cumulative test, or change these predictions",
         )
     if len(pooled.score) == 1:
         raise CalibrantError(
-            "must have two different values for the calibration slope",
+            "must have two different values between 0 and 1 for the calibration slope",
             argument="y_prob",
             value=pooled.score[0],
-            found="{value} in every row",
+            found="only {value}",
         )
     x = np.log(pooled.score) - np.log1p(-pooled.score)
     middle = len(x) // 2
@@ -289,7 +406,9 @@ def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
     return float(x[middle]), np.where(excess < 1, apart, x - x[middle])
 
 
-def _fit(origin: float, x: FloatArray, pooled: Pooled) -> tuple[float, float, float, float]:
+def _fit(
+    origin: float, x: FloatArray, pooled: Pooled, clusters: _Clustered | None
+) -> tuple[float, float, float, float]:
     """Return intercept, slope and their standard errors for logits origin + x, or nan."""
     ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
     # A finite fit needs of each outcome a prediction below one of the other.
@@ -302,8 +421,16 @@ def _fit(origin: float, x: FloatArray, pooled: Pooled) -> tuple[float, float, fl
         )
     except np.linalg.LinAlgError:
         return (math.nan,) * 4
+    covariance = fit.covariance
+    if clusters is not None:
+        from scipy.special import expit
+
+        fitted = expit(offset + fit.intercept + fit.slopes[0] * x)
+        scores = clusters.totals(np.column_stack((np.ones_like(x), x)), fitted)
+        spread = scores @ fit.inverse_information
+        covariance = clusters.n / (clusters.n - 1) * (spread.T @ spread)
     # The fit adds a + b x to the logits origin + x; the intercept is that at a logit of 0.
     at_zero = np.array([[1.0, -origin], [0.0, 1.0]])
     intercept, slope = at_zero @ [fit.intercept, fit.slopes[0]] + [0.0, 1.0]
-    errors = np.sqrt(np.diag(at_zero @ fit.covariance @ at_zero.T))
+    errors = np.sqrt(np.diag(at_zero @ covariance @ at_zero.T))
     return float(intercept), float(slope), float(errors[0]), float(errors[1])

@@ -23,11 +23,15 @@ _ROUNDING = 1e-10
 
 @dataclass(frozen=True, eq=False)
 class LogisticFit:
-    """Coefficients of a logistic regression, with the covariance of (intercept, *slopes)."""
+    """Coefficients of a logistic regression, with the covariance of (intercept, *slopes).
+
+    The inverse of their information is the A^-1 of the covariance A^-1 B A^-1.
+    """
 
     intercept: float
     slopes: FloatArray
     covariance: FloatArray
+    inverse_information: FloatArray
     log_likelihood: float
 
 
@@ -83,6 +87,7 @@ def fit_logistic(
         intercept=intercept,
         slopes=np.array(slopes),
         covariance=spread @ noise @ spread.T,
+        inverse_information=spread @ back.T,
         log_likelihood=likelihood.log(coefficients),
     )
 
