@@ -8,8 +8,8 @@ from __future__ import annotations
 import math
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 
 import numpy as np
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import Result, TabularResult, columns_of, write_atomically
 from calibrant._version import __version__
-from calibrant.assessment.verdict import Findings, Interval, Summary, Verdict, main_stretch
+from calibrant.assessment.verdict import Findings, Interval, Kind, ScoreRange, Verdict
 from calibrant.curves.bands import Band
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import binned_curve, isotonic_curve, smooth_curve
@@ -39,16 +39,16 @@ from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, counted, interval_cells, interval_digits, percent
-from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
+from calibrant.inference.detectable import minimum_detectable_shift
 from calibrant.inference.estimate import Estimate, estimated
-from calibrant.inference.intervals import Question
-from calibrant.inference.null_simulation import calibrated_outcomes
+from calibrant.inference.faults import find_faults
+from calibrant.inference.intervals import Clusters, Question
+from calibrant.inference.joint_test import CalibrationTest, joint_test
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinnedError, read_binned_error, read_binning
 from calibrant.measures.cumulative import (
     CumulativeCurve,
     CumulativeDifferences,
-    Statistic,
     as_curve,
     cumulative_differences,
     excursion_error,
@@ -68,9 +68,8 @@ _MANY_ROWS = 1 << 20
 # evenly spread scores they differ by half as much, for this many rows in a sketch's default cells.
 _BLUR = 0.02
 _ROWS_OF_DEFAULT_CELLS = 3 << 20
-# Up to this many distinct scores the test is simulated: exact, and quick enough, unless a level
-# near 1 needs more resamples than this before any P-value can be small enough.
-_MAX_SIMULATED_SCORES, _MAX_RESAMPLES = 2000, 10_000
+# At levels near 1 no P-value of so many resamples is small enough.
+_MAX_RESAMPLES = 10_000
 # Below these, intervals are wide and asymptotic distributions are far off.
 _FEW_ROWS, _FEW_EVENTS, _FEW_SCORES = 100, 15, 20
 
@@ -101,6 +100,7 @@ class Settings(Result):
     """The options and the version that reproduce an assessment."""
 
     level: float
+    tolerance: float
     n_resamples: int
     seed: int | None
     n_bins: int
@@ -125,14 +125,15 @@ class Assessment(TabularResult):
     bias
         prevalence - mean_prediction, with an interval: negative where predictions are too high.
     slope
-        The slope of outcomes on predictions by least squares: below 1 where predictions are
-        over-confident; nan where there is only one score.
+        The calibration slope b of logit q = a + b logit p: below 1 where predictions are
+        over-confident; nan where there is only one score, or no fit.
     estimates
-        Calibration errors with their intervals.
+        Calibration errors with their intervals, whose lower end is 0 wherever the joint test does
+        not reject.
     brier_score
         The mean squared error, which also rewards sharpness.
     test
-        The cumulative test of calibration; None where noise is unknown (soft labels) or there is
+        The joint test of calibration; None where noise is unknown (soft labels) or there is
         none (predictions of 0 and 1 alone).
     curves
         Reliability curves, "smooth", "binned", and "isotonic" where rows were given, each with a
@@ -162,7 +163,7 @@ class Assessment(TabularResult):
     slope: Interval
     estimates: tuple[Estimate, ...]
     brier_score: float
-    test: TestResult | None
+    test: CalibrationTest | None
     curves: tuple[Curve, ...]
     cumulative: CumulativeCurve
     bins: BinTable
@@ -273,12 +274,12 @@ class Assessment(TabularResult):
         others = {name: one for name, one in others.items() if not math.isnan(one.value)}
         found = columns_of((*self.estimates, *others.values()), ("value", "low", "high"))
         digits = interval_digits(found["low"], found["high"])
-        level = percent(self.settings.level)
+        level, n = percent(self.settings.level), len(self.estimates)
         table = {
             "measure": [*(one.measure for one in self.estimates), *others],
-            "value": found["value"],
+            "estimate": [*(one.bias_corrected for one in self.estimates), *found["value"][n:]],
             f"{level} interval": interval_cells(found["low"], found["high"], digits),
-            "corrected": [*(one.bias_corrected for one in self.estimates), *[None] * len(others)],
+            "raw value": [*found["value"][:n], *[None] * len(others)],
         }
         means = f"n = {self.n}, {self._means()}, Brier score {self.brier_score:.4g}"
         notes = [f"- {note}" for note in self.notes]
@@ -293,9 +294,11 @@ class AssessOptions(RowOptions, total=False):
     """Options of :func:`assess`."""
 
     level: float
+    tolerance: float
     n_bins: int
     n_resamples: int
     rng: int | Generator
+    clusters: ArrayLike | None
 
 
 @overload
@@ -309,9 +312,11 @@ def assess(
     y_prob: ArrayLike | None = None,
     *,
     level: float = 0.95,
+    tolerance: float = 0.01,
     n_bins: int = 15,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
+    clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -333,6 +338,9 @@ def assess(
         Confidence level.
 
         That of all intervals and bands; miscalibration is detected where P <= 1 - level.
+    tolerance : float
+        The smooth calibration error that does not matter: the verdict says whether the error is
+        within it, beyond it, or whether one cannot tell yet.
     n_bins : int
         Number of bins.
 
@@ -344,6 +352,9 @@ def assess(
         enough.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
+    clusters : array_like, optional
+        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
+        other, clusters are independent. Use at least 20 or 30 clusters.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
@@ -356,24 +367,23 @@ def assess(
     Returns
     -------
     Assessment
-        Prints as the verdict and a table. Rows are assumed to be independent; for others use
-        `clusters` of :func:`calibrant.estimate`.
+        Prints as the verdict and a table.
 
     See Also
     --------
-    estimate : One measure with its interval, with clusters.
+    estimate : One measure with its interval.
     by_group : Each of many groups.
     compare : Several models on the same rows.
 
     Notes
     -----
-    The verdict rests on one test, :func:`calibrant.cumulative_test` of the range: simulated where
-    there are at most 2000 distinct scores, asymptotic otherwise and at levels above 0.9999. Where
-    it does not reject, the verdict gives neither place nor direction. `smallest_detectable` and
-    `n_needed` come from Brownian motion: with the drift of a constant error of m sigma_n, its range
-    is about m + 1/m sigma_n; m + 1/m = c + 0.84, c being the critical value, is found in 81
-    to 83% of samples. Where events are few, `smallest_detectable` is at least the error that makes,
-    with probability 0.8, more of them than calibrated predictions would.
+    Whether there is miscalibration is decided by one test, :func:`calibrant.calibration_test`;
+    where it does not reject, no fault is named and the lower end of every interval is 0. What is
+    wrong is split by the likelihood of logit q = a + b logit p: the level (a at b = 1), the spread
+    (b), and any other smooth shape of what is left (an adaptive Neyman test); the one that explains
+    most gives the verdict its direction, if its own test rejects. Whether the error matters is
+    decided by the interval of the smooth calibration error alone: the upper end within the
+    tolerance, or the lower end beyond it.
 
     From a million rows on, they are pooled in a sketch first (two, for the logit scale), whose
     errors are within the `error_bound` of each estimate: about 1e-9, and for cumulative errors at
@@ -391,6 +401,7 @@ def assess(
     True
     """
     level, n_bins = validation.as_level(level), validation.as_bins(n_bins)
+    tolerance = validation.as_positive(tolerance, "tolerance", maximum=1.0)
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     if n_bins > _MAX_BINS:
@@ -404,6 +415,7 @@ def assess(
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(
         level=level,
+        tolerance=tolerance,
         n_resamples=n_resamples,
         seed=None if isinstance(rng, Generator) else int(rng),
         n_bins=n_bins,
@@ -415,61 +427,95 @@ def assess(
     classes: tuple[ClassRow, ...] = ()
     if isinstance(table, ClassTable) and settings.problem == "confidence":
         classes = tuple(class_rows(table, labels, binned))
-    return _Assessor(problem, settings, generator).assessment(classes)
+    known = Clusters.read(clusters, sample_weight, problem, generator)
+    return _Assessor(problem, settings, generator, known).assessment(classes)
 
 
 @dataclass(frozen=True, eq=False)
 class _Assessor:
-    """One problem and the options of its assessment."""
+    """One problem, the options of its assessment, and its clusters."""
 
     given: Problem
     settings: Settings
     rng: Generator
+    clusters: Clusters | None
 
     def assessment(self, classes: tuple[ClassRow, ...]) -> Assessment:
         """Return the assessment."""
-        problem, certain = self.problem, Certain.of(self.given)
-        summary = Summary.of(problem, self.settings.level)
-        estimates, test = tuple(self.estimates()), self.test()
+        problem, level, certain = self.problem, self.settings.level, Certain.of(self.given)
+        test, faults = self.test(), find_faults(problem, 1 - level, self.clusters)
+        estimates = tuple(self.estimates())
         by_name = {one.measure: one for one in estimates}
+        evidence = math.nan if test is None else test.p_combined
+        is_significant = by_name["ecce_r"].low > 0 if test is None else evidence <= 1 - level
+        if not is_significant:
+            estimates = tuple(replace(one, low=0.0) for one in estimates)
+        smooth = next(one for one in estimates if one.measure == "smooth_ece")
         bins = read_binning(self.settings.n_bins, "uniform", "left").bins(problem)
-        table = table_of(problem, bins)
+        table, masses = table_of(problem, bins), point_masses(problem)
+        curves = tuple(self.curves(bins, table))
+        pred, true = problem.totals(UniformBins.of(1), "pred", "true")[:, 0].tolist()
+        prevalence, mean_prediction = true / problem.weight, pred / problem.weight
+        brier_score = BrierScore()(problem)
         findings = Findings(
-            smooth=by_name["smooth_ece"],
-            deviation=by_name["ecce_r"],
-            test=test,
-            summary=summary,
-            stretch=main_stretch(self.differences),
-            level=self.settings.level,
+            smooth=smooth,
+            is_significant=is_significant,
+            p_value=evidence,
+            faults=faults,
+            curve=curves[0],
+            masses=masses,
+            score_range=ScoreRange.of(self.differences),
+            smallest_detectable=self._detectable(test),
+            means=(mean_prediction, prevalence),
+            brier_score=brier_score,
+            tolerance=self.settings.tolerance,
             n=problem.n,
-            rows=effective_rows(problem),
-            is_confidence=self.settings.problem == "confidence",
+            kind=self._kind,
             is_refuted=certain.contradicted > 0,
+            is_hard=certain.n == problem.n,
         )
         return Assessment(
             verdict=findings.verdict(),
             n=problem.n,
             weight=problem.weight,
-            prevalence=summary.prevalence,
-            mean_prediction=summary.mean_prediction,
-            bias=summary.bias,
-            slope=summary.slope,
+            prevalence=prevalence,
+            mean_prediction=mean_prediction,
+            bias=self._interval(faults.bias, faults.bias_error),
+            slope=self._interval(faults.spread.value, faults.spread.error),
             estimates=estimates,
-            brier_score=BrierScore()(problem),
+            brier_score=brier_score,
             test=test,
-            curves=tuple(self.curves(bins, table)),
+            curves=curves,
             cumulative=as_curve(self.differences).thinned(),
             bins=table,
-            masses=point_masses(problem),
+            masses=masses,
             classes=classes,
             notes=(*data_notes(problem, certain), *self._left_out()),
             settings=self.settings,
         )
 
+    def _detectable(self, test: CalibrationTest | None) -> float:
+        """Return the shift that is detected with power 0.8; nan where that is unknown."""
+        if test is None or self.problem.is_soft or self.clusters is not None:
+            return math.nan
+        return minimum_detectable_shift(self.problem, self.settings.level)
+
+    @property
+    def _kind(self) -> Kind:
+        if self.settings.problem == "confidence":
+            return "confidence"
+        return "soft" if self.given.is_soft else "binary"
+
+    def _interval(self, value: float, error: float) -> Interval:
+        from scipy.special import ndtri
+
+        reach = float(ndtri((1 + self.settings.level) / 2)) * error
+        return Interval(value, value - reach, value + reach, self.settings.level)
+
     @cached_property
     def problem(self) -> Problem:
         """The rows, pooled in a sketch where they are many."""
-        if not self.given.is_exact or self.given.n < _MANY_ROWS:
+        if not self.given.is_exact or self.given.n < _MANY_ROWS or self.clusters is not None:
             return self.given
         rows = self.given.rows
         # Cumulative sums are blurred by what a cell holds, and noise shrinks with the root of n.
@@ -502,32 +548,28 @@ class _Assessor:
         """Yield the reliability curves."""
         settings, problem = self.settings, self.problem
         # A diagram is looked at as a whole: bands are simultaneous.
-        band = Band("confidence", settings.level, True, settings.n_resamples, self.rng)
+        band = Band(
+            "confidence", settings.level, True, settings.n_resamples, self.rng, self.clusters
+        )
         yield smooth_curve(problem, band)
         yield binned_curve(problem, band, bins, table)
         if problem.is_exact:
             yield isotonic_curve(problem, band).thinned()
 
-    def test(self) -> TestResult | None:
-        """Return the cumulative test, or None where there is no noise to compare with."""
+    def test(self) -> CalibrationTest | None:
+        """Return the joint test, or None where there is no noise to compare with."""
         if not self.differences.sigma > 0:
             return None
         needed = math.ceil(1 / (1 - self.settings.level))
-        problem = self.problem
-        few = len(self.differences.score) <= _MAX_SIMULATED_SCORES and needed <= _MAX_RESAMPLES
-        # A sketch does not keep the weights of single rows.
-        known = problem.is_exact or not problem.is_weighted
-        n_resamples = max(self.settings.n_resamples, needed) if few and known else 0
-        test = ExcursionTest(Statistic.RANGE, n_resamples, self.rng)
-        null = partial(calibrated_outcomes, problem)
-        return test(self.differences, null, problem.n, "calibration")
+        n_resamples = min(max(self.settings.n_resamples, needed), _MAX_RESAMPLES)
+        return joint_test(self.problem, self.clusters, n_resamples, self.rng)
 
     def _estimate(self, info: MeasureInfo, problem: Problem) -> Estimate:
         settings = self.settings
         options = {"n_bins": settings.n_bins} if "n_bins" in info.options else {}
         # A seed starts anew for each, so that each is what `estimate` gives.
         rng = self.rng if settings.seed is None else read_generator(settings.seed)
-        question = Question(settings.level, settings.n_resamples, rng)
+        question = Question(settings.level, settings.n_resamples, rng, self.clusters)
         return estimated(info.name, info.read(options), problem, question)
 
 

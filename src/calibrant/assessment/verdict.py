@@ -1,8 +1,9 @@
-"""The verdict of an assessment, in words.
+"""The verdict of an assessment: what is wrong, by how much, how certain that is, and what to do.
 
-Everything depends on one test, made once. Only where it detects miscalibration does the verdict say
-where and in which direction, so that calibrated predictions are flagged in any way no more often
-than the test errs: in 5% of cases, at a level of 95%.
+Detected is not the same as large. Whether there is any miscalibration is decided by one test;
+whether it matters, by where the interval of the smooth calibration error lies: below a tolerance,
+above it, or across. What is wrong, level, spread or shape, is named only where the test rejects,
+so that calibrated predictions are called anything no more often than the test errs.
 """
 
 from __future__ import annotations
@@ -10,25 +11,85 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 
 from calibrant._base import FloatArray, Result
-from calibrant.data.problem import Pooled, Problem
-from calibrant.formatting import percent, plain_p_value
-from calibrant.inference.cumulative_tests import TestResult
+from calibrant.curves.curve import Curve
+from calibrant.formatting import decimals, percent
 from calibrant.inference.estimate import Estimate
+from calibrant.inference.faults import Fault, Faults
 from calibrant.measures.cumulative import CumulativeDifferences
-from calibrant.numerics.probability import brownian_range
+from calibrant.measures.point_masses import PointMasses
 
-# The power of `smallest_detectable` and `n_needed`, and its normal quantile.
-_POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143
-# With fewer expected events cumulative sums are far from Brownian motion, and events are counted;
-# with more of them the count requires no more than Brownian motion does.
-_FEW_EVENTS = 100
-# With fewer than 100 expected events, this many are rarer than any level requires.
-_MAX_EVENTS = 1000
-_MAX_ROWS = 1e12
+Answer = Literal["within tolerance", "beyond tolerance", "cannot tell"]
+Kind = Literal["binary", "confidence", "soft"]
+
+# A second fault is in the heading if it explains at least this fraction of what the first does.
+_ALSO = 0.25
+# Scores are told as multiples of the first of these that leaves so many of them among the scores.
+_ROUND_SCORES, _MIN_ROUND_SCORES = (0.05, 0.01, 0.005, 0.001), 5
+# where scores have at least this fraction of their maximum density.
+_THIN = 0.01
+_MAX_ROWS = 1e9
+
+# The texts.
+_HEADINGS = {
+    "too high": "Predictions are too high",
+    "too low": "Predictions are too low",
+    "over-confident": "Predictions are over-confident",
+    "under-confident": "Predictions are under-confident",
+    "mixed": "Predictions are wrong in places",
+}
+_SECOND = {
+    "too high": "too high on average",
+    "too low": "too low on average",
+    "over-confident": "over-confident",
+    "under-confident": "under-confident",
+    "mixed": "wrong in places",
+}
+_WITHIN = "Calibrated to within {tolerance}"
+_NONE = "No miscalibration detected"
+_REFUTED = "Predictions of 0 or 1 were contradicted by the outcome"
+_HARD = "Predictions are all 0 or 1"
+_REVERSED = "Outcomes fall as predictions rise"
+_STATED: dict[Kind, str] = {
+    "binary": "Where it says {stated}, it happens {observed} of the time.",
+    "confidence": "Where it is {stated} confident, it is right {observed} of the time.",
+    "soft": "Where it says {stated}, labels average {observed}.",
+}
+_MEANS: dict[Kind, str] = {
+    "binary": "On average {predicted} was predicted and {observed} observed.",
+    "confidence": "On average it is {predicted} confident and right {observed} of the time.",
+    "soft": "Predictions average {predicted} and labels {observed}.",
+}
+_PLACE = "Most of it lies between the scores {low:.3g} and {high:.3g}, {rows} of the rows."
+_SIZE = (
+    "Predictions are off by {points} percentage points on average (smooth calibration error "
+    "{value}, {level} interval {low} to {high}), {answer}."
+)
+_AT_MOST = (
+    "The smooth calibration error is at most {points} percentage points ({level} interval {low} to "
+    "{high}, estimate {value}), {answer}."
+)
+_ANSWERS: dict[Answer, str] = {
+    "within tolerance": "within the tolerance of {tolerance}",
+    "beyond tolerance": "more than the tolerance of {tolerance}",
+    "cannot tell": "so that one cannot tell yet whether it is within {tolerance}",
+}
+_SIGNIFICANT = "This is statistically significant ({reason})."
+_INSIGNIFICANT = "Calibration is not rejected ({reason})."
+_REACHES_ZERO = (
+    "The interval reaches 0, since it allows for errors of any shape; the test does not."
+)
+_POWER = "A shift of {shift} would be detected with 80% power."
+_GIVE_PROBABILITIES = "Give probabilities, such as those of predict_proba."
+_CHECK_ORDER = "Check whether predictions or outcomes are the wrong way round."
+_NOTHING = "Nothing needs to be done."
+_RECALIBRATE = "Recalibrate: that would lower the Brier score from {before} to about {after}."
+_MORE_ROWS = "About {rows} rows would be needed to tell."
+_FEW_ROWS = "There are too few rows to recalibrate: collect more."
 
 
 @dataclass(frozen=True, repr=False)
@@ -40,10 +101,6 @@ class Interval(Result):
     high: float
     level: float
 
-    def excludes(self, other: float) -> bool:
-        """Return whether a number lies outside; an unknown interval excludes nothing."""
-        return other < self.low or other > self.high
-
     def _printed(self) -> list[str]:
         text = self._field_texts()
         interval = f"{percent(self.level)} interval {text['low']} to {text['high']}"
@@ -51,14 +108,14 @@ class Interval(Result):
 
 
 @dataclass(frozen=True, repr=False)
-class Stretch(Result):
-    """An interval of scores and the mean deviation over it.
+class ScoreRange(Result):
+    """A range of scores and the mean deviation over it.
 
     Attributes
     ----------
     low, high
         The lowest and the highest score in it.
-    share
+    fraction
         Its fraction of the weight.
     gap
         The mean of y - p over it.
@@ -66,95 +123,27 @@ class Stretch(Result):
 
     low: float
     high: float
-    share: float
+    fraction: float
     gap: float
 
-
-@dataclass(frozen=True, eq=False)
-class Summary:
-    """Means of outcomes and predictions, their difference, and the slope of outcomes on scores.
-
-    All from rows pooled by score, which rows and sketches both have. The slope is 1 + that of
-    residuals on scores by least squares; nan where there is one score only.
-    """
-
-    prevalence: float
-    mean_prediction: float
-    bias: Interval
-    slope: Interval
-
     @classmethod
-    def of(cls, problem: Problem, level: float) -> Summary:
-        """Summarise the rows of a problem."""
-        from scipy.special import ndtri
+    def of(cls, differences: CumulativeDifferences) -> ScoreRange:
+        """Return the scores between the lowest and the highest cumulative difference.
 
-        z, pooled = float(ndtri((1 + level) / 2)), problem.pooled
-        if problem.is_soft:
-            z *= _soft_noise_ratio(problem)
-        total = float(pooled.weight.sum())
-        mean = float(pooled.weight @ pooled.score) / total
-        bias = float(pooled.residual.sum()) / total
-        bias_error = residual_noise(pooled, np.ones_like(pooled.score)) / total
-        away = pooled.score - mean
-        spread = float(pooled.weight @ (away * away))
-        with np.errstate(invalid="ignore", divide="ignore"):
-            tilt = np.divide(pooled.residual @ away, spread)
-            tilt_error = np.divide(residual_noise(pooled, away), spread)
+        Over these outcomes deviate most in total: by ECCE-R.
+        """
+        deviation, fraction = differences.deviation, differences.fraction
+        first, last = sorted((int(deviation.argmin()), int(deviation.argmax())))
+        if first == last:
+            score = float(differences.score[0])
+            return cls(score, score, 0.0, 0.0)
+        covered = float(fraction[last] - fraction[first])
         return cls(
-            prevalence=float(pooled.true.sum()) / total,
-            mean_prediction=mean,
-            bias=_around(bias, z * bias_error, level),
-            slope=_around(1 + float(tilt), z * float(tilt_error), level),
+            low=float(differences.score[first]),
+            high=float(differences.score[last - 1]),
+            fraction=covered,
+            gap=float(deviation[last] - deviation[first]) / covered,
         )
-
-
-def residual_noise(pooled: Pooled, factor: FloatArray) -> float:
-    """Return the standard deviation of the sum of f w (y - p), f being a factor at each score.
-
-    It is the root of the sum of (f w (y - p))^2, as if outcomes were 0 or 1: exact for rows of
-    weight 1; otherwise both outcomes at a score are given its mean weight. As residuals say little
-    where one outcome is rare, it is never less than under perfect calibration.
-    """
-    p, true = pooled.score, pooled.true
-    mean_weight = pooled.weight_squared / pooled.weight
-    seen = mean_weight * (true * (1 - p) ** 2 + (pooled.weight - true) * p * p)
-    calibrated = pooled.weight_squared * p * (1 - p)
-    squares = factor * factor
-    return float(np.sqrt(max(seen @ squares, calibrated @ squares)))
-
-
-def _soft_noise_ratio(problem: Problem) -> float:
-    """Return the noise of soft outcomes over that of 0/1 outcomes, assumed equal at all scores."""
-    pooled = problem.pooled
-    mean_weight = float(pooled.weight_squared.sum()) / problem.weight
-    binary = residual_noise(pooled, np.ones_like(pooled.score))
-    if binary == 0:
-        return 1.0
-    return min(math.sqrt(problem.squared_error() * mean_weight) / binary, 1.0)
-
-
-def main_stretch(differences: CumulativeDifferences) -> Stretch:
-    """Return the scores between the lowest and the highest cumulative difference.
-
-    Over these outcomes deviate most in total: by ECCE-R.
-    """
-    deviation, fraction = differences.deviation, differences.fraction
-    lowest, highest = int(deviation.argmin()), int(deviation.argmax())
-    first, last = sorted((lowest, highest))
-    if first == last:
-        score = float(differences.score[0])
-        return Stretch(score, score, 0.0, 0.0)
-    share = float(fraction[last] - fraction[first])
-    return Stretch(
-        low=float(differences.score[first]),
-        high=float(differences.score[last - 1]),
-        share=share,
-        gap=float(deviation[last] - deviation[first]) / share,
-    )
-
-
-def _around(value: float, reach: float, level: float) -> Interval:
-    return Interval(value, value - reach, value + reach, level)
 
 
 @dataclass(frozen=True, repr=False)
@@ -163,217 +152,287 @@ class Verdict(Result):
 
     Attributes
     ----------
+    answer
+        Whether the smooth calibration error is "within tolerance", "beyond tolerance", or one
+        "cannot tell": by its interval.
+    tolerance
+        The tolerance.
     detected
-        Whether miscalibration was detected: by the cumulative test; by the interval of ecce_r for
-        soft labels and for predictions of 0 and 1 alone, which have no test; or because a
-        prediction of 0 came true or one of 1 did not.
+        Whether miscalibration was detected: by the joint test; by the interval of ecce_r for soft
+        labels and for predictions of 0 and 1 alone, which have no test; or because a prediction of
+        0 came true or one of 1 did not.
+    fault
+        What is wrong most: "level", "spread" or "shape"; None where nothing was detected.
     direction
-        "over-confident", "under-confident", "too high", "too low", "mixed", or "none detected".
-        Binary predictions are over-confident where outcomes rise more slowly than predictions;
-        confidences are where they are too high on average.
-    stretch
-        The interval of scores over which outcomes deviate most in total.
+        "too high" or "too low" of level, "over-confident" or "under-confident" of spread, "mixed"
+        of shape, or "none detected". Of the confidence in a predicted class the level is over- or
+        under-confidence.
+    p_value
+        The P-value of the test; nan where there is none.
+    score_range
+        The range of scores over which outcomes deviate most in total.
     smallest_detectable
-        The constant error that the test detects with power 0.8 in samples such as this; nan where
-        there is no test.
+        The shift that the test detects with power 0.8; nan where there is no test.
     n_needed
-        The number of such rows with which a deviation as large as the bias-corrected one is
-        detected with power 0.8; None where that is 0 or more than 10^12, or there is no test.
+        The number of such rows with which the interval would lie on one side of the tolerance;
+        None where it does already, or more than 10^9 are needed.
+    brier_gain
+        By how much recalibration would lower the Brier score; 0 where it would not.
+    heading
+        The verdict in a few words.
     text
-        All of it in a few sentences.
+        The verdict in a few sentences, the heading first.
     """
 
+    answer: Answer
+    tolerance: float
     detected: bool
+    fault: str | None
     direction: str
-    stretch: Stretch
+    p_value: float
+    score_range: ScoreRange
     smallest_detectable: float
     n_needed: int | None
+    brier_gain: float
+    heading: str
     text: str
 
     def __str__(self) -> str:
         return self.text
 
+    @property
+    def details(self) -> str:
+        """The text without the heading."""
+        return self.text.removeprefix(f"{self.heading}. ")
+
     def _printed(self) -> list[str]:
         return [f"Verdict({self.text!r})"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Findings:
-    """All that a verdict is made from; `rows` is the effective number of rows, W^2 / sum w^2."""
+    """All that a verdict is made from.
+
+    `is_significant` is whether the test, or without one an interval, shows miscalibration.
+    """
 
     smooth: Estimate
-    deviation: Estimate
-    test: TestResult | None
-    summary: Summary
-    stretch: Stretch
-    level: float
+    is_significant: bool
+    p_value: float
+    faults: Faults
+    curve: Curve
+    masses: PointMasses
+    score_range: ScoreRange
+    smallest_detectable: float
+    means: tuple[float, float]
+    brier_score: float
+    tolerance: float
     n: int
-    rows: float
-    is_confidence: bool
+    kind: Kind
     is_refuted: bool
+    is_hard: bool
 
     def verdict(self) -> Verdict:
         """Return the verdict."""
-        direction = self._direction if self._is_significant else "none detected"
-        parts = [self._detection_text(), self._size_text()]
-        if self._is_significant:
-            parts += [self._place_text(), self._direction_text(direction)]
-        else:
-            parts += self._power_text()
+        fault = self.named[0].name if self.named else "shape" if self.is_significant else None
+        sentences = [f"{self.heading}.", *self._what(), self._size(), *self._certainty()]
         return Verdict(
-            detected=self.is_refuted or self._is_significant,
-            direction=direction,
-            stretch=self.stretch,
+            answer=self.answer,
+            tolerance=self.tolerance,
+            detected=self.is_refuted or self.is_significant,
+            fault=fault,
+            direction=self.directions[0] if self.is_significant else "none detected",
+            p_value=self.p_value,
+            score_range=self.score_range,
             smallest_detectable=self.smallest_detectable,
             n_needed=self.n_needed,
-            text=" ".join(parts),
+            brier_gain=self.brier_gain,
+            heading=self.heading,
+            text=" ".join([*sentences, *self._next_step()]),
         )
 
     @property
-    def smallest_detectable(self) -> float:
-        """The constant error that is detected with power 0.8."""
-        if self.test is None:
-            return math.nan
-        return max(self._drift * self.test.sigma, self._detectable_by_count(self.test.sigma))
-
-    @property
-    def n_needed(self) -> int | None:
-        """The number of rows with which the observed deviation is detected with power 0.8."""
-        size = self.deviation.bias_corrected
-        if self.test is None or size <= 0:
-            return None
-        ratio = self._drift * self.test.sigma / size
-        needed = self.n * ratio * ratio
-        return math.ceil(needed) if needed < _MAX_ROWS else None
+    def answer(self) -> Answer:
+        """The answer of the interval to the question of the tolerance."""
+        if self.smooth.high <= self.tolerance:
+            return "within tolerance"
+        return "beyond tolerance" if self.smooth.low > self.tolerance else "cannot tell"
 
     @cached_property
-    def _drift(self) -> float:
-        """The drift, in sigma, that is detected with power 0.8.
+    def named(self) -> list[Fault]:
+        """The faults, the largest first; none where the test does not reject."""
+        if not self.is_significant:
+            return []
+        return self.faults.significant(1 - self.smooth.level)
 
-        Brownian motion that drifts m sigma has a range of about m + 1/m.
-        """
-        expected = float(brownian_range.ppf(self.level)) + _POWER_QUANTILE
-        return (expected + math.sqrt(max(expected * expected - 4, 0.0))) / 2
+    @cached_property
+    def directions(self) -> list[str]:
+        """The directions of the faults, the largest first."""
+        return [self._direction(fault) for fault in self.named] or ["mixed"]
 
-    def _detectable_by_count(self, sigma: float) -> float:
-        """Return the constant error that makes enough of few events; 0 where they are many.
-
-        As if all rows had one score p with p(1 - p) their mean variance: the critical number of
-        events in n rows, of a one-sided test at half the size, is reached with power 0.8. It is 1
-        where no number is critical.
-        """
-        from scipy.special import betainc, betaincinv
-
-        n, variance = self.rows, self.rows * sigma * sigma
-        if n * variance >= _FEW_EVENTS:
-            return 0.0
-        p = 2 * variance / (1 + math.sqrt(max(1 - 4 * variance, 0.0)))
-        # The probability of k events or more in n rows is betainc(k, n - k + 1, p).
-        for k in range(1, min(math.floor(n), _MAX_EVENTS) + 1):
-            if betainc(k, n - k + 1, p) <= (1 - self.level) / 2:
-                return float(betaincinv(k, n - k + 1, _POWER)) - p
-        return 1.0
-
-    @property
-    def _is_significant(self) -> bool:
-        """Whether the deviation is statistically significant."""
-        if self.test is None:
-            return self.deviation.low > 0
-        return self.test.p_value <= 1 - self.level
-
-    @property
-    def _direction(self) -> str:
-        bias, slope = self.summary.bias, self.summary.slope
-        if self.is_confidence and bias.excludes(0):
-            return "over-confident" if bias.value < 0 else "under-confident"
-        if not self.is_confidence and self._outcomes_differ and slope.excludes(1):
-            return "over-confident" if slope.value < 1 else "under-confident"
-        if bias.excludes(0):
-            return "too high" if bias.value < 0 else "too low"
+    def _direction(self, fault: Fault) -> str:
+        if fault.name == "level":
+            names = ("over-confident", "under-confident") if self.is_confidence else _LEVELS
+            return names[fault.value > 0]
+        if fault.name == "spread" and not self.is_confidence:
+            return "over-confident" if fault.value < 1 else "under-confident"
         return "mixed"
 
     @property
-    def _outcomes_differ(self) -> bool:
-        """Whether outcomes could rise or fall with predictions at all."""
-        return 0 < self.summary.prevalence < 1
+    def is_confidence(self) -> bool:
+        """Whether predictions are the confidence in a predicted class."""
+        return self.kind == "confidence"
 
-    def _detection_text(self) -> str:
-        found = "Miscalibration detected" if self._is_significant else "No miscalibration detected"
-        if self.test is None:
-            reason = f"the interval of ecce_r begins {'above' if self._is_significant else 'at'} 0"
-        else:
-            sign, number = plain_p_value(self.test.p_value, is_bound=self.test.is_least)
-            reason = f"P {sign} {number}"
-        if self.is_refuted and not self._is_significant:
-            found = "Not calibrated, since a prediction of 0 came true or one of 1 did not"
-            reason = f"beyond that no miscalibration is detected: {reason}"
-        return f"{found} ({reason})."
+    @property
+    def heading(self) -> str:
+        """The verdict in a few words."""
+        if self.is_hard:
+            return _HARD
+        if self.answer == "within tolerance":
+            return _WITHIN.format(tolerance=_points(self.tolerance))
+        if not self.is_significant:
+            return _REFUTED if self.is_refuted else _NONE
+        if self._is_reversed:
+            return _REVERSED
+        first, *others = self.directions
+        heading = _HEADINGS[first]
+        if others and others[0] != first and self._is_large(self.named[1]):
+            heading += f", and {_SECOND[others[0]]}"
+        return heading
 
-    def _size_text(self) -> str:
-        s = self.smooth
-        noise = ", most of it noise" if s.value > s.high else ""
-        return (
-            f"The smooth calibration error is {s.value:.3g}{noise}, "
-            f"{100 * s.level:g}% interval {s.low:.3g} to {s.high:.3g}."
-        )
+    def _is_large(self, fault: Fault) -> bool:
+        return fault.deviance >= _ALSO * self.named[0].deviance
 
-    def _place_text(self) -> str:
-        s = self.stretch
-        if s.low == s.high:
-            span = f"At the score {s.low:.3g}"
-        else:
-            span = f"Between the scores {s.low:.3g} and {s.high:.3g}"
-        side = "above" if s.gap > 0 else "below"
-        return (
-            f"{span}, {_percent(s.share)} of the weight, outcomes are on average {abs(s.gap):.2g} "
-            f"{side} what was predicted."
-        )
+    @property
+    def n_needed(self) -> int | None:
+        """The number of rows with which the interval would lie on one side of the tolerance.
 
-    def _direction_text(self, direction: str) -> str:
-        bias = self.summary.bias
-        if direction in ("over-confident", "under-confident"):
-            return f"Predictions are {direction}: {self._confidence_text()}."
-        if direction in ("too high", "too low"):
-            low, high = sorted((abs(bias.low), abs(bias.high)))
-            size = f"{abs(bias.value):.2g} on average ({low:.2g} to {high:.2g})"
-            return f"Predictions are {direction} by {size}."
-        return "Overall they lean neither way: see the curve."
+        Its width is taken to decrease with the root of n, around 0 where nothing was detected.
+        """
+        if self.answer != "cannot tell":
+            return None
+        s, centre = self.smooth, self.smooth.bias_corrected if self.is_significant else 0.0
+        reach = s.high - centre if centre < self.tolerance else centre - s.low
+        distance = abs(centre - self.tolerance)
+        needed = self.n * (reach / distance) ** 2 if distance > 0 else math.inf
+        return math.ceil(needed) if needed <= _MAX_ROWS else None
 
-    def _confidence_text(self) -> str:
-        bias, slope = self.summary.bias, self.summary.slope
-        if self.is_confidence:
-            more = "exceeds" if bias.value < 0 else "falls short of"
-            return f"confidence {more} accuracy by {abs(bias.value):.2g} on average"
-        if slope.high < 0:
-            return (
-                "outcomes fall as predictions rise; is one of them the wrong way round? "
-                f"(slope {slope.value:.2g}, {slope.low:.2g} to {slope.high:.2g})"
-            )
-        return (
-            f"outcomes rise {slope.value:.2g} times as fast as predictions "
-            f"({slope.low:.2g} to {slope.high:.2g})"
-        )
+    @property
+    def brier_gain(self) -> float:
+        """By how much recalibration would lower the Brier score."""
+        if not self.is_significant:
+            return 0.0
+        return max(self.faults.brier_gain, 0.0)
 
-    def _power_text(self) -> list[str]:
-        if self.test is None:
+    # The sentences.
+
+    def _what(self) -> list[str]:
+        if not self.is_significant:
             return []
-        if self.smallest_detectable >= 1:
-            return ["There are too few rows to detect anything."]
-        error = f"an error of {self.smallest_detectable:.2g} everywhere"
-        parts = [f"With {self.n} rows such as these, {error} would be found in 4 of 5 samples."]
-        if self.n_needed is not None and self.n_needed > self.n:
-            parts.append(
-                f"If the deviation is as large as it looks, about {_round_up(self.n_needed)} rows "
-                "would show it."
-            )
+        parts = [_STATED[self.kind].format(**_percents(*self._worst(), "stated"))]
+        fault = self.named[0].name if self.named else "shape"
+        where = self.score_range
+        if fault == "level":
+            parts.append(_MEANS[self.kind].format(**_percents(*self.means, "predicted")))
+        elif fault == "shape" and 0 < where.fraction <= 0.5 and where.low < where.high:
+            rows = f"{100 * where.fraction:.2g}%"
+            parts.append(_PLACE.format(low=where.low, high=where.high, rows=rows))
         return parts
 
+    def _worst(self) -> tuple[float, float]:
+        """Return the round score at which most is lost, and the outcome to expect there."""
+        score, outcome, weight = self._places()
+        gap = outcome - score
+        loss = weight * np.abs(gap)
+        if self.named and self.named[0].name == "level":
+            loss = np.where(gap * self.named[0].value > 0, loss, 0.0)
+        worst = int(loss.argmax())
+        return float(score[worst]), float(outcome[worst])
 
-def _percent(fraction: float) -> str:
-    return f"{100 * fraction:.0f}%" if fraction >= 0.01 else f"{100 * fraction:.2g}%"
+    def _places(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Return scores to speak of, the outcome to expect and the weight there."""
+        if self.masses.is_all:
+            return self.masses.score, self.masses.outcome, self.masses.share
+        known = np.isfinite(self.curve.y) & (self.curve.density > 0)
+        x, y, density = self.curve.x[known], self.curve.y[known], self.curve.density[known]
+        dense = x[density > _THIN * density.max()]
+        for step in _ROUND_SCORES:
+            score = np.arange(math.ceil(dense[0] / step), math.floor(dense[-1] / step) + 1) * step
+            score = score[(score > 0) & (score < 1)]
+            if len(score) >= _MIN_ROUND_SCORES:
+                return score, np.interp(score, x, y), np.interp(score, x, density)
+        return x, y, density
+
+    def _size(self) -> str:
+        s = self.smooth
+        digits = decimals(s.low, s.high, 3)
+        value, low, high = (
+            f"{one:.{digits}f}" if one else "0" for one in (s.bias_corrected, s.low, s.high)
+        )
+        text, shown = (_SIZE, s.bias_corrected) if self.is_significant else (_AT_MOST, s.high)
+        return text.format(
+            points=f"{100 * shown:.{digits - 2}f}",
+            value=value,
+            level=percent(s.level),
+            low=low,
+            high=high,
+            answer=_ANSWERS[self.answer].format(tolerance=_points(self.tolerance)),
+        )
+
+    def _certainty(self) -> list[str]:
+        if math.isnan(self.p_value):
+            excluded = "excludes" if self.is_significant else "includes"
+            reason = f"the interval of ecce_r {excluded} 0"
+        else:
+            reason = "P < 0.001" if self.p_value < 0.001 else f"P = {self.p_value:.2g}"
+        if self.is_significant:
+            parts = [_SIGNIFICANT.format(reason=reason)]
+            return [*parts, _REACHES_ZERO] if self.smooth.low == 0 else parts
+        parts = [_INSIGNIFICANT.format(reason=reason)]
+        if self.smallest_detectable < 1:
+            parts.append(_POWER.format(shift=_points(self.smallest_detectable)))
+        return parts
+
+    def _next_step(self) -> list[str]:
+        if self.is_hard:
+            return [_GIVE_PROBABILITIES]
+        if self._is_reversed:
+            return [_CHECK_ORDER]
+        if self.answer == "within tolerance":
+            return [_NOTHING]
+        if self.brier_gain > 0:
+            digits = decimals(0.0, self.brier_gain, 3)
+            before, after = self.brier_score, self.brier_score - self.brier_gain
+            texts = {"before": f"{before:.{digits}f}", "after": f"{after:.{digits}f}"}
+            return [_RECALIBRATE.format(**texts)]
+        if self.n_needed is not None:
+            return [_MORE_ROWS.format(rows=_round_up(self.n_needed))]
+        return [_FEW_ROWS] if self.is_significant else []
+
+    @property
+    def _is_reversed(self) -> bool:
+        spread = self.faults.spread
+        return self.is_significant and spread.value + 2 * spread.error < 0
+
+
+_LEVELS = ("too high", "too low")
+
+
+def _points(size: float) -> str:
+    """Return a difference of probabilities in percentage points."""
+    text = f"{100 * size:.2g}"
+    return f"{text} percentage point{'s' * (text != '1')}"
+
+
+def _percents(predicted: float, observed: float, name: str) -> dict[str, str]:
+    """Return two probabilities in percent, with digits enough to see their difference."""
+    gap = max(abs(predicted - observed), 1e-6)
+    digits = max(math.ceil(-math.log10(gap / 0.03)), 0)
+    texts = (f"{round(100 * one, digits):.{digits}f}%" for one in (predicted, observed))
+    return dict(zip((name, "observed"), texts, strict=True))
 
 
 def _round_up(n: int) -> str:
     """Return a number of rows rounded up to two significant digits."""
     unit = 10 ** max(len(str(n)) - 2, 0)
-    return str(-(-n // unit) * unit)
+    return f"{-(-n // unit) * unit:,}"

@@ -327,12 +327,12 @@ def _parts(found: Comparison) -> list[RenderableType]:
     from calibrant.cli.screen import Sheet, fitted, p_value
 
     level = f"{100 * found.level:g}% interval"
-    corrected = "bias-corrected"
-    ranking = Sheet("model", ("rank", found.measure, level, corrected), (corrected, "rank"))
+    raw = "raw value"
+    ranking = Sheet("model", ("rank", found.measure, level, raw), (raw, "rank"))
     for model in found.models:
         one = model.estimate
         ends = f"{one.low:.4f} to {one.high:.4f}"
-        cells = (str(model.rank), f"{one.value:.4f}", ends, f"{one.bias_corrected:.4f}")
+        cells = (str(model.rank), f"{one.bias_corrected:.4f}", ends, f"{one.value:.4f}")
         ranking.add(model.name, cells=cells)
     pairs = Sheet("difference", ("value", level, "P", "P adjusted"), ("P", level))
     for pair in found.pairs:

@@ -113,7 +113,8 @@ def assessment_parts(assessment: Assessment) -> list[RenderableType]:
 
     picture = diagram(assessment, plain=is_plain())
     numbers = fitted(estimate_sheet(assessment))
-    parts: list[RenderableType] = [Text(str(assessment.verdict), style="bold"), ""]
+    verdict = assessment.verdict
+    parts: list[RenderableType] = [Text(f"{verdict.heading}.", style="bold"), verdict.details, ""]
     if width() >= _WIDE:
         grid = Table.grid(padding=(0, 4))
         grid.add_row(Group(*numbers), picture)
@@ -137,11 +138,9 @@ def estimate_sheet(assessment: Assessment) -> Sheet:
     """Return errors, bias and slope with their intervals as a table."""
     digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
     level = percent(assessment.settings.level)
-    sheet = Sheet(
-        "error", ("value", f"{level} interval", "bias-corrected"), spare=("bias-corrected",)
-    )
+    sheet = Sheet("error", ("estimate", f"{level} interval", "raw value"), spare=("raw value",))
     for one in assessment.estimates:
-        cells = [f"{x:.{digits}f}" for x in (one.value, one.low, one.high, one.bias_corrected)]
+        cells = [f"{x:.{digits}f}" for x in (one.bias_corrected, one.low, one.high, one.value)]
         sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))
     for name, interval in (("bias", assessment.bias), ("slope", assessment.slope)):
         value, low, high = (f"{x:.4f}" for x in (interval.value, interval.low, interval.high))
@@ -167,7 +166,7 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
     sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
     for row in table:
         error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
-        means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.value))
+        means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.bias_corrected))
         interval = f"{error.low:.4f} to {error.high:.4f}"
         p_adjusted = p_value(row.p_adjusted) + (" *" if is_found else "  ")
         cells = (str(row.n), *means, interval, p_adjusted)

@@ -179,9 +179,9 @@ class Comparison(TabularResult):
         columns: dict[str, Any] = {
             "rank": [model.rank for model in self.models],
             "model": [model.name for model in self.models],
-            "value": found["value"],
-            "corrected": found["bias_corrected"],
+            "estimate": found["bias_corrected"],
             f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
+            "raw value": found["value"],
         }
         return TextTable.of(columns, digits)
 

@@ -57,8 +57,9 @@ class Estimate(Result):
     def _printed(self) -> list[str]:
         text = self._field_texts()
         interval = f"{percent(self.level)} interval {text['low']} to {text['high']}"
-        head = f"{self.measure} = {text['value']}"
-        return [f"Estimate({head}, {interval}, n = {self.n}, {self.method})"]
+        head = f"{self.measure} = {text['bias_corrected']}"
+        raw = f", raw value {text['value']}" if self.method == "uniform" else ""
+        return [f"Estimate({head}, {interval}{raw}, n = {self.n})"]
 
 
 @overload

@@ -259,7 +259,7 @@ def compact(note: Note) -> str:
 
 def _digits(estimate: Estimate) -> list[Number]:
     digits = decimals(estimate.low, estimate.high)
-    return [fixed(x, digits) for x in (estimate.value, estimate.low, estimate.high)]
+    return [fixed(x, digits) for x in (estimate.bias_corrected, estimate.low, estimate.high)]
 
 
 def intervals_label(level: float, *, simultaneous: bool, kind: str = "intervals") -> str:

@@ -19,7 +19,7 @@ from calibrant.data import validation
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
-from calibrant.formatting import percent, shortened, typeset
+from calibrant.formatting import percent, shortened
 from calibrant.inference.estimate import Estimate
 from calibrant.plot.common import (
     LINE_WIDTH,
@@ -268,38 +268,44 @@ def assessment(
         found = assess(data, cast("ArrayLike", y_prob), **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()
-    # The verdict goes across the top, its first sentence large.
-    first, _, rest = typeset(str(found.verdict)).partition(". ")
+    # The verdict goes across the top, its heading large.
     style: dict[str, Any] = {"transform": ax.transAxes, "va": "top"}
-    heading = _filled(f"{first.removesuffix('.')}.", ax, "large")
+    heading = _filled(f"{found.verdict.heading}.", ax, "large")
     ax.text(-0.05, 1.0, heading, fontsize="large", weight="bold", **style)
     below = 1.0 - _HEADING * (1 + heading.count("\n"))
-    ax.text(-0.05, below, _filled(rest, ax, SMALL), fontsize=SMALL, linespacing=1.4, **style)
+    ax.text(
+        -0.05,
+        below,
+        _filled(found.verdict.details, ax, SMALL),
+        fontsize=SMALL,
+        linespacing=1.4,
+        **style,
+    )
     view = found.reliability_view("smooth")
     diagram = Diagram(view, view.measured)
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], Layout(inside=True))
-    note = found["ecce_r"] if found.test is None else found.test
-    draw_cumulative(ax.inset_axes(_CUMULATIVE), [CumulativeDiagram(found.cumulative, note)])
+    cumulative = CumulativeDiagram(found.cumulative, found["ecce_r"])
+    draw_cumulative(ax.inset_axes(_CUMULATIVE), [cumulative])
     _draw_estimates(ax.inset_axes(_ESTIMATES), found.estimates)
     return ax
 
 
 def _draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
-    """Draw estimates one below the other: values, bias-corrected values and intervals."""
+    """Draw estimates one below the other: bias-corrected, with intervals, and raw values."""
     despine(ax)
     color = palette(ax)[0]
     rows = np.arange(len(estimates))[::-1]
     low, high = ([getattr(one, end) for one in estimates] for end in ("low", "high"))
     ax.hlines(rows, low, high, color=color, lw=LINE_WIDTH)
-    values = [one.value for one in estimates]
+    values, raw = ([getattr(one, x) for one in estimates] for x in ("bias_corrected", "value"))
     style: dict[str, Any] = {"ls": "none", "clip_on": False}
     ax.plot(values, rows, "o", color=color, ms=5, mfc="white", mew=LINE_WIDTH, **style)
-    ax.plot([one.bias_corrected for one in estimates], rows, "|", color=color, ms=8, **style)
+    ax.plot(raw, rows, "|", color=color, ms=8, **style)
     ax.set_yticks(rows, [measure_label(one) for one in estimates])
     ax.tick_params(axis="y", length=0)
     ax.set_ylim(-0.6, len(estimates) - 0.4)
     ax.set_xlim(left=0)
-    ax.set_xlabel(f"calibration error, {percent(estimates[0].level)} interval; | bias-corrected")
+    ax.set_xlabel(f"calibration error, {percent(estimates[0].level)} interval; | raw value")
 
 
 def _filled(text: str, ax: Axes, size: str) -> str:

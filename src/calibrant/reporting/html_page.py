@@ -33,7 +33,6 @@ from calibrant.formatting import (
     p_value,
     percent,
     proportion,
-    typeset,
 )
 from calibrant.inference.compare import Comparison
 from calibrant.reporting.figures import Model, read_models
@@ -41,7 +40,6 @@ from calibrant.reporting.sections import (
     bin_rows,
     diagrams,
     group_section,
-    headline,
     measure_meaning,
     measure_rows,
     ranged,
@@ -243,8 +241,8 @@ def _environment() -> Environment:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    formats = (count, decimals, fixed, p_value, percent, proportion, typeset)
-    for function in (bin_rows, headline, measure_meaning, ranged, *formats):
+    formats = (count, decimals, fixed, p_value, percent, proportion)
+    for function in (bin_rows, measure_meaning, ranged, *formats):
         environment.globals[function.__name__] = function
     return environment
 
@@ -291,14 +289,14 @@ def fragment(assessment: Assessment) -> str:
     verdict, level = assessment.verdict, percent(assessment.settings.level)
     head = "".join(
         f'<th scope="col" style="{_CELL}">{name}</th>'
-        for name in ("", "value", f"{level} interval", "bias-corrected")
+        for name in ("", "estimate", f"{level} interval", "raw value")
     )
     rows = ""
     for one in assessment.estimates:
         about, cell = measure_meaning(one.measure), ranged(one)
         rows += f'<tr><th scope="row" title="{escape(about.meaning)}" style="{_CELL}">'
         rows += f"{escape(about.label)}</th>"
-        for text in (cell.value, f"{cell.low} to {cell.high}", cell.bias_corrected):
+        for text in (cell.value, f"{cell.low} to {cell.high}", cell.raw):
             rows += f'<td style="{_CELL}">{text}</td>'
         rows += "</tr>"
     observed, predicted = assessment.mean_names
@@ -313,7 +311,7 @@ def fragment(assessment: Assessment) -> str:
     notes = "".join(f"<li>{escape(note)}</li>" for note in assessment.notes)
     return (
         '<div class="calibrant-assessment" style="max-width: 46em;">'
-        f"<p><strong>{escape(headline(verdict))}.</strong> {escape(typeset(verdict.text))}</p>"
+        f"<p><strong>{escape(verdict.heading)}.</strong> {escape(verdict.details)}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{rows}</tbody></table>"
         f"<p>{' · '.join(facts)}</p>" + (f"<ul>{notes}</ul>" if notes else "") + "</div>"
     )

@@ -10,7 +10,7 @@ import numpy as np
 from calibrant._base import IntArray
 from calibrant.assessment.assess import Assessment
 from calibrant.assessment.groups import GroupRow, GroupTable
-from calibrant.assessment.verdict import Interval, Verdict
+from calibrant.assessment.verdict import Interval
 from calibrant.formatting import (
     UNKNOWN,
     Number,
@@ -42,9 +42,9 @@ _MOST_GROUPS = 60
 _ADJUSTMENTS = {"holm": "Holm's method", "benjamini_hochberg": "the Benjamini-Hochberg procedure"}
 
 _CAPTIONS = {
-    "smooth": "Outcomes minus predictions smoothed over scores, at a cross-validated bandwidth, and "
-    "added to the diagonal. The dashed diagonal is perfect calibration: predictions are too low where "
-    "the curve is above it, too high where it is below.",
+    "smooth": "Outcomes minus predictions smoothed over scores, at a cross-validated bandwidth, "
+    "and added to the diagonal. The dashed diagonal is perfect calibration: predictions are too low "
+    "where the curve is above it, too high where it is below.",
     "binned": "{} against {} in each bin; marks are larger where scores are denser. Under perfect "
     "calibration they lie on the dashed diagonal, up to sampling noise.",
     "isotonic": "Isotonic regression of outcomes on scores: the non-decreasing curve that fits "
@@ -73,14 +73,14 @@ _OTHERS = {
         "Σ w (y − p) / W, with a normal interval.",
     ),
     "slope": Meaning(
-        "Slope",
-        "Slope of outcomes on predictions; below 1 where predictions are too extreme.",
-        "1 + the slope of y − p on p by weighted least squares, with a normal interval.",
+        "Calibration slope",
+        "Factor of the logits that fits outcomes best; below 1 where predictions are too extreme.",
+        "b of logit q = a + b logit p by maximum likelihood, with a normal interval.",
     ),
     "p_value": Meaning(
         "P-value of calibration",
-        "Probability of an ECCE-R at least this large under perfect calibration.",
-        "P(ECCE-R ≥ the observed value) with outcomes drawn from the predictions.",
+        "Probability of a joint test as extreme as this under perfect calibration.",
+        "Rank of the smallest P-value of six statistics among samples drawn from the predictions.",
     ),
     "prevalence": Meaning("Prevalence", "Mean outcome.", "Σ w y / W."),
     "mean_prediction": Meaning("Mean prediction", "Mean score.", "Σ w p / W."),
@@ -105,28 +105,11 @@ _OF_BOTH = {
     "mean_prediction": Meaning("Mean confidence or prediction", "Mean score.", "Σ w p / W."),
 }
 
-_HEADLINES = {
-    "over-confident": "Over-confident",
-    "under-confident": "Under-confident",
-    "too high": "Predictions are too high",
-    "too low": "Predictions are too low",
-    "mixed": "Miscalibrated in no single direction",
-    "none detected": "No miscalibration detected",
-}
-
 
 def measure_meaning(name: str) -> Meaning:
     """Return a measure in words."""
     info = measures()[name]
     return Meaning(info.title, info.meaning, info.definition)
-
-
-def headline(verdict: Verdict) -> str:
-    """Return a verdict in a few words."""
-    if verdict.detected and verdict.direction == "none detected":
-        # A certain prediction was wrong, and nothing is known beyond that.
-        return "Not calibrated"
-    return _HEADLINES[verdict.direction]
 
 
 @dataclass(frozen=True)
@@ -221,12 +204,12 @@ def _cumulative_points(model: Model) -> PointTable:
 
 @dataclass(frozen=True)
 class Ranged:
-    """A number with its interval, and corrected for bias, where these are known."""
+    """A number with its interval, and the raw value of an error, which noise makes larger."""
 
     value: Number
     low: Number = UNKNOWN
     high: Number = UNKNOWN
-    bias_corrected: Number = UNKNOWN
+    raw: Number = UNKNOWN
 
 
 def ranged(found: Estimate | Interval, digits: int | None = None) -> Ranged:
@@ -236,7 +219,7 @@ def ranged(found: Estimate | Interval, digits: int | None = None) -> Ranged:
     value, low, high = (fixed(one, digits) for one in (found.value, found.low, found.high))
     if isinstance(found, Interval):
         return Ranged(value, low, high)
-    return Ranged(value, low, high, fixed(found.bias_corrected, digits))
+    return Ranged(fixed(found.bias_corrected, digits), low, high, raw=value)
 
 
 @dataclass(frozen=True)
@@ -313,7 +296,8 @@ def setting_rows(models: Sequence[Model]) -> Iterator[tuple[str, list[str]]]:
     yield "Resamples", [str(one.n_resamples) for one in settings]
     yield "Seed", ["a Generator" if one.seed is None else str(one.seed) for one in settings]
     yield "Bins", [f"{one.n_bins} of equal width" for one in settings]
-    yield "Test", ["none" if one is None else one.method.replace("_", " ") for one in tests]
+    yield "Tolerance", [f"{one.tolerance:g}" for one in settings]
+    yield "Test", ["none" if one is None else "joint, simulated" for one in tests]
     yield "calibrant", [one.version for one in settings]
 
 
