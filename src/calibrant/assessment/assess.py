@@ -558,7 +558,7 @@ class _Assessor:
 
     def test(self) -> CalibrationTest | None:
         """Return the joint test, or None where there is no noise to compare with."""
-        if not self.differences.sigma > 0:
+        if not (self.problem.is_soft or self.differences.sigma > 0):
             return None
         needed = math.ceil(1 / (1 - self.settings.level))
         n_resamples = min(max(self.settings.n_resamples, needed), _MAX_RESAMPLES)
