@@ -377,7 +377,7 @@ class View:
     Attributes
     ----------
     value
-        The measure, computed exactly: cells serve for the noise alone.
+        The norm, from the measure computed exactly: cells serve for the noise alone.
     cells
         The sample.
     image
@@ -394,11 +394,12 @@ class View:
     ) -> View:
         """Return a measure, whose value is known, of a problem."""
         image = measure.image(problem, value)
+        norm = value ** (1 / image.power)
         cells = Cells.gather(problem, image.cell_of, image.n_cells, clusters)
         if image.of_filled is None:
-            return cls(value, cells, image)
+            return cls(norm, cells, image)
         (filled,) = np.nonzero(cells.weight)
-        return cls(value, cells.some(filled), image.of_filled(filled))
+        return cls(norm, cells.some(filled), image.of_filled(filled))
 
     def at_scale(self, scale: float) -> View:
         """Return the norm at another scale, for a measure that is a scale."""
@@ -444,7 +445,9 @@ class Question:
         """Return the interval for a measure whose value is known."""
         view = View.of(measure, problem, value, self.clusters)
         of_view = norm_interval if view.image.at_scale is None else fixed_point_interval
-        return of_view(view, self.level, self._draws(view), self.rng)
+        found = of_view(view, self.level, self._draws(view), self.rng)
+        power = view.image.power
+        return Interval(found.low**power, found.high**power, found.centre**power)
 
     def _draws(self, view: View) -> int:
         """Return how many draws to make: no fewer than the quantiles of the level need."""

@@ -259,6 +259,8 @@ class LinearImage:
     at_scale
         Where the measure is the scale s at which N_s equals s: takes another scale to the image
         there, over the same cells. None where the measure is the norm itself.
+    power
+        The measure is this power of the norm: 2 for a mean of squares without a root.
     """
 
     norm: ImageNorm
@@ -268,6 +270,7 @@ class LinearImage:
     offset_of: Callable[[FloatArray], FloatArray] | None = None
     of_filled: Callable[[Index], LinearImage] | None = None
     at_scale: Callable[[float], LinearImage] | None = None
+    power: int = 1
 
 
 def smoothed(r: FloatArray, scale: float) -> FloatArray:
