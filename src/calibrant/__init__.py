@@ -15,6 +15,13 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.assessment.verdict import Verdict as Verdict
     from calibrant.curves.bias import BiasTable as BiasTable, bias_along as bias_along
     from calibrant.curves.curve import Curve as Curve
+    from calibrant.curves.decisions import (
+        DecisionCurve as DecisionCurve,
+        MurphyCurve as MurphyCurve,
+        RegretBand as RegretBand,
+        decision_curve as decision_curve,
+        murphy_curve as murphy_curve,
+    )
     from calibrant.curves.reliability import (
         local_calibration_error as local_calibration_error,
         reliability_curve as reliability_curve,
@@ -28,10 +35,15 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.inference.compare import Comparison as Comparison, compare as compare
     from calibrant.inference.cumulative_tests import (
         TestResult as TestResult,
+        certificate as certificate,
         cumulative_test as cumulative_test,
         subpopulation_test as subpopulation_test,
     )
     from calibrant.inference.estimate import Estimate as Estimate, estimate as estimate
+    from calibrant.inference.regret import (
+        ThresholdRegret as ThresholdRegret,
+        threshold_regret as threshold_regret,
+    )
     from calibrant.inference.slope_tests import (
         SlopeTestResult as SlopeTestResult,
         calibration_slope_test as calibration_slope_test,
@@ -85,12 +97,14 @@ _NAMES = {
     "assessment.verdict": "Verdict",
     "curves.bias": "BiasTable bias_along",
     "curves.curve": "Curve",
+    "curves.decisions": "DecisionCurve MurphyCurve RegretBand decision_curve murphy_curve",
     "curves.reliability": "local_calibration_error reliability_curve",
     "data.sketch": "Sketch",
     "errors": "CalibrantError MissingDependencyError SketchError",
     "inference.compare": "Comparison compare",
-    "inference.cumulative_tests": "TestResult cumulative_test subpopulation_test",
+    "inference.cumulative_tests": "TestResult certificate cumulative_test subpopulation_test",
     "inference.estimate": "Estimate estimate",
+    "inference.regret": "ThresholdRegret threshold_regret",
     "inference.slope_tests": "SlopeTestResult calibration_slope_test spiegelhalter_test",
     "io.sketching": "sketch",
     "measures.bin_table": "BinTable bin_table",

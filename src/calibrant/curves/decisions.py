@@ -74,8 +74,9 @@ class RegretBand(TabularResult):
         """Return the regret of a problem at thresholds strictly between 0 and 1."""
         cutoffs = Cutoffs.of(problem)
         found = [cutoffs.regret(float(t), level, n_resamples, rng) for t in thresholds]
-        columns = columns_of(found, ("threshold", "value", "low", "high"))
-        return cls(*(np.array(column) for column in columns.values()), level)
+        columns = columns_of(found, ("value", "low", "high"))
+        regret, low, high = (np.array(column) for column in columns.values())
+        return cls(thresholds, regret, low, high, level)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -169,14 +170,15 @@ class DecisionCurve(TabularResult):
                 value=0,
                 found="none",
             )
-        below_1 = murphy.threshold < 1
+        below_1 = slice(int(np.searchsorted(murphy.threshold, 1.0)))
         t, prevalence = murphy.threshold[below_1], murphy.prevalence
         unit = prevalence if standardize else 1.0
+        scale = 1 / (unit * (1 - t))
         net, recalibrated = (
-            (prevalence - loss[below_1] / (1 - t)) / unit
+            prevalence / unit - loss[below_1] * scale
             for loss in (murphy.loss, murphy.recalibrated_loss)
         )
-        everyone = (prevalence - (1 - prevalence) * t / (1 - t)) / unit
+        everyone = prevalence / unit - (1 - prevalence) * t * scale
         return cls(t, net, everyone, recalibrated, prevalence, murphy.n, standardize)
 
     @property
@@ -241,9 +243,9 @@ def murphy_curve(
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     thresholds : array_like, optional
-        Thresholds in [0, 1] that do not decrease. By default all at which the curves jump or have a kink: 0 and 1,
-        every distinct score, twice, and the values of the isotonic regression. The curves are
-        linear between them.
+        Thresholds in [0, 1] that do not decrease. By default all at which the curves jump or have
+        a kink: 0 and 1, every distinct score, twice, and the values of the isotonic regression.
+        The curves are linear between them.
     band : {"confidence"}, optional
         Add intervals for the regret, each for itself, at `thresholds` or at 0.02, 0.04, ..., 0.98.
     level : float
@@ -281,7 +283,8 @@ def murphy_curve(
 
     References
     ----------
-    Ehm, Gneiting, Jordan and Krüger, "Of quantiles and expectiles" (2016), eq. 10 and section 3.4.
+    Ehm, Gneiting, Jordan and Krüger, "Of quantiles and expectiles" (2016): elementary
+    scores and their mixtures.
 
     Examples
     --------
@@ -336,9 +339,9 @@ def decision_curve(
     y_true : array_like or Sketch
         Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
         where `y_prob` has several columns. A sketch replaces both arrays.
-    y_prob : array_like or mapping, optional
+    y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for a sketch.
+        mapping from names to them; omitted for sketches and results.
     thresholds : array_like, optional
         Thresholds in [0, 1) that do not decrease. By default all at which the curves jump or have
         a kink: 0, every distinct score, twice, and the values of the isotonic regression.

@@ -181,7 +181,7 @@ def threshold_regret(
     --------
     >>> from calibrant.datasets import load_flares
     >>> threshold_regret(*load_flares("DAFFS"), threshold=0.25)
-    ThresholdRegret(regret 0.0044 at 0.25, 95% interval 0.0000 to 0.0166, n = 731)
+    ThresholdRegret(regret 0.004 at 0.25, 95% interval 0.000 to 0.016, n = 731)
     """
     threshold = as_threshold(threshold)
     level = validation.as_level(level)
