@@ -66,6 +66,7 @@ def test_a_band():
     curve = murphy_curve(y, p, thresholds=[0.0, 0.3, 0.5], band="confidence", n_resamples=100)
     assert curve.band.threshold.tolist() == [0.3, 0.5]
     assert curve.band.regret.tolist() == nearly(curve.regret[1:].tolist())
+    assert curve.band.loss.tolist() == nearly(curve.loss[1:].tolist())
     alone = threshold_regret(y, p, 0.3, n_resamples=100)
     assert (curve.band.low[0], curve.band.high[0]) == nearly((alone.low, alone.high))
     assert murphy_curve(y, p).band is None

@@ -48,15 +48,18 @@ class RegretBand(TabularResult):
     ----------
     threshold
         The thresholds.
+    loss
+        The mean loss at each of them.
     regret
-        The regret at each of them.
+        What isotonic recalibration would save of it.
     low, high
-        The ends of the intervals.
+        The ends of the intervals for the regret.
     level
         The confidence level of each interval.
     """
 
     threshold: FloatArray
+    loss: FloatArray
     regret: FloatArray
     low: FloatArray
     high: FloatArray
@@ -76,7 +79,7 @@ class RegretBand(TabularResult):
         found = [cutoffs.regret(float(t), level, n_resamples, rng) for t in thresholds]
         columns = columns_of(found, ("value", "low", "high"))
         regret, low, high = (np.array(column) for column in columns.values())
-        return cls(thresholds, regret, low, high, level)
+        return cls(thresholds, murphy_of(problem, thresholds).loss, regret, low, high, level)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
