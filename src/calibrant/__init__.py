@@ -128,6 +128,7 @@ _MODULES = {name: module for module, names in _NAMES.items() for name in names.s
 _SUBMODULES = ("datasets", "inference", "plot")
 # These need more than calibrant does by itself, so that `from calibrant import *` leaves them out.
 _WITH_EXTRAS = ("recalibration", "reporting")
+_FROM_EXTRAS = {"calibration_gain": "recalibration"}
 
 __all__ = ["__version__", *_MODULES, *_SUBMODULES]  # noqa: PLE0604  # all of them are text
 
@@ -135,6 +136,8 @@ __all__ = ["__version__", *_MODULES, *_SUBMODULES]  # noqa: PLE0604  # all of th
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES or name in _WITH_EXTRAS:
         return import_module(f"calibrant.{name}")
+    if name in _FROM_EXTRAS:
+        return getattr(import_module(f"calibrant.{_FROM_EXTRAS[name]}"), name)
     if name in _MODULES:
         value = getattr(import_module(f"calibrant.{_MODULES[name]}"), name)
     elif not name.startswith("_") and not find_spec(f"calibrant.{name}") and name in _measures():
