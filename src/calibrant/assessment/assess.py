@@ -550,9 +550,8 @@ class _Assessor:
         settings = self.settings
         if settings.threshold is None:
             return None
-        n_resamples = max(settings.n_resamples, validation.min_resamples(settings.level))
-        cutoffs = Cutoffs.of(self.problem)
-        return cutoffs.regret(settings.threshold, settings.level, n_resamples, self._fresh_rng())
+        asked = (settings.threshold, settings.level, settings.n_resamples)
+        return Cutoffs.of(self.problem).regret(*asked, self._fresh_rng())
 
     def _fresh_rng(self) -> Generator:
         """Return a seed started anew, so that each result is what its own function gives."""

@@ -298,7 +298,7 @@ def murphy_curve(
     if band is not None:
         validation.check_choice(band, "band", ("confidence",))
     level = validation.as_level(level)
-    n_resamples = max(validation.as_resamples(n_resamples), validation.min_resamples(level))
+    n_resamples = validation.as_resamples(n_resamples)
     generator, given = read_generator(rng), read_thresholds(thresholds)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     curve = murphy_of(problem, given)

@@ -47,6 +47,8 @@ __all__ = ["ThresholdRegret", "threshold_regret"]
 # Cut-offs that noise is simulated at, on either side of the threshold: the nearest ones, and from
 # there on at distances that grow by a few percent.
 _NEAREST, _FARTHER = 64, 320
+# More draws than this are not made: with so many cut-offs they would take 60 MB at either side.
+_MOST_DRAWS = 20_000
 # How far rounding may move the mean score of a cell of a sketch.
 _ROUNDING = 1e-12
 
@@ -133,6 +135,8 @@ def threshold_regret(
         Confidence level.
     n_resamples : int
         Number of draws of the noise, at least 39.
+
+        Higher levels take 2 / (1 - level) - 1 of them in any case; at most 20 000 are made.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
@@ -185,7 +189,7 @@ def threshold_regret(
     """
     threshold = as_threshold(threshold)
     level = validation.as_level(level)
-    n_resamples = max(validation.as_resamples(n_resamples), validation.min_resamples(level))
+    n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return Cutoffs.of(problem).regret(threshold, level, n_resamples, generator)
@@ -243,6 +247,8 @@ class Cutoffs:
         self, threshold: float, level: float, n_resamples: int, rng: Generator
     ) -> ThresholdRegret:
         """Return the regret at a threshold, with its interval."""
+        needed = max(n_resamples, validation.min_resamples(level))
+        n_draws = min(needed, _MOST_DRAWS)
         start = int(first_acted_on(self.problem, threshold))
         below = threshold * self.pooled.running_weight - self.pooled.running_true
         value = float(below.max() - below[start]) / self.problem.weight
@@ -250,7 +256,7 @@ class Cutoffs:
         sides = [self._side(start, threshold, cuts) for cuts in self._cuts(start) if len(cuts)]
         z = float(-ndtri(tail))
         high = max(side.highest(z) for side in sides)
-        low = value - _excess(sides, 1 - tail, n_resamples, rng) if value > 0 else 0.0
+        low = value - _excess(sides, 1 - tail, n_draws, rng) if value > 0 else 0.0
         return ThresholdRegret(
             value=value,
             low=min(max(low - error, 0.0), value),
