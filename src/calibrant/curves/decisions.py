@@ -176,12 +176,17 @@ class DecisionCurve(TabularResult):
         below_1 = slice(int(np.searchsorted(murphy.threshold, 1.0)))
         t, prevalence = murphy.threshold[below_1], murphy.prevalence
         unit = prevalence if standardize else 1.0
-        scale = 1 / (unit * (1 - t))
-        net, recalibrated = (
-            prevalence / unit - loss[below_1] * scale
-            for loss in (murphy.loss, murphy.recalibrated_loss)
+        scale = -1 / (unit * (1 - t))
+        net, recalibrated, everyone = (
+            loss * scale
+            for loss in (
+                murphy.loss[below_1],
+                murphy.recalibrated_loss[below_1],
+                (1 - prevalence) * t,
+            )
         )
-        everyone = prevalence / unit - (1 - prevalence) * t * scale
+        for benefit in (net, recalibrated, everyone):
+            benefit += prevalence / unit
         return cls(t, net, everyone, recalibrated, prevalence, murphy.n, standardize)
 
     @property
@@ -429,31 +434,34 @@ def read_thresholds(thresholds: Any, *, below_1: bool = False) -> FloatArray | N
 
 def murphy_of(problem: Problem, thresholds: FloatArray | None = None) -> MurphyCurve:
     """Return the Murphy curve of a problem, at some thresholds or at all that matter."""
-    pooled = problem.pooled
+    pooled, total = problem.pooled, problem.weight
     fitted = isotonic_fit(pooled.true / pooled.weight, pooled.weight)
     starts = np.flatnonzero(np.diff(fitted, prepend=-1.0))
     if thresholds is None:
         thresholds, n_below = _every_threshold(pooled.score, fitted[starts])
     else:
         n_below = first_acted_on(problem, thresholds)
+    # The loss is linear in the threshold t for each cut-off: misses + t (alarms - misses).
+    misses = pooled.running_true / total
+    slope = (pooled.running_weight[-1] - pooled.running_weight) / total
+    slope -= misses[-1]
+    given = slope[n_below]
+    given *= thresholds
+    given += misses[n_below]
     # Thresholds beyond the value of a block of the regression, and up to the next, leave it out.
     beyond = np.searchsorted(thresholds, fitted[starts], side="right")
     repeats = np.diff(beyond, prepend=0, append=len(thresholds))
-    fitted_below = np.repeat(np.append(starts, len(fitted)), repeats)
-    true, false = pooled.running_true, pooled.running_weight - pooled.running_true
-
-    def loss(below: Index) -> FloatArray:
-        alarms, misses = false[-1] - false[below], true[below]
-        return np.asarray((thresholds * alarms + (1 - thresholds) * misses) / problem.weight)
-
-    given, recalibrated = loss(n_below), loss(fitted_below)
+    cuts = np.append(starts, len(fitted))
+    recalibrated = np.repeat(slope[cuts], repeats)
+    recalibrated *= thresholds
+    recalibrated += np.repeat(misses[cuts], repeats)
     return MurphyCurve(
         threshold=thresholds,
         loss=given,
         recalibrated_loss=recalibrated,
         # Negative by rounding only.
-        regret=np.maximum(given - recalibrated, 0.0),
-        prevalence=float(true[-1]) / problem.weight,
+        regret=np.maximum(regret := given - recalibrated, 0.0, out=regret),
+        prevalence=float(misses[-1]),
         n=problem.n,
     )
 
@@ -463,15 +471,15 @@ def _every_threshold(score: FloatArray, kinks: FloatArray) -> tuple[FloatArray, 
 
     Every score stands there twice: with its rows acted on, and no longer.
     """
-    threshold = np.repeat(score, 2)
-    n_below = np.repeat(np.arange(len(score)), 2)
-    n_below[1::2] += 1
-    if score[-1] == 1:
-        threshold, n_below = threshold[:-1], n_below[:-1]
-    else:
-        threshold, n_below = np.append(threshold, 1.0), np.append(n_below, len(score))
-    if score[0] > 0:
-        threshold, n_below = np.append(0.0, threshold), np.append(0, n_below)
+    m = len(score)
+    threshold, n_below = np.empty(2 * m + 2), np.empty(2 * m + 2, dtype=np.intp)
+    threshold[[0, -1]], n_below[[0, -1]] = (0.0, 1.0), (0, m)
+    for k in (0, 1):
+        threshold[1 + k : -1 : 2] = score
+        n_below[1 + k : -1 : 2] = np.arange(k, m + k)
+    # At 0 and 1 no more than once for each: nothing lies below the one or above the other.
+    kept = slice(int(score[0] == 0), -2 if score[-1] == 1 else None)
+    threshold, n_below = threshold[kept], n_below[kept]
     place = np.searchsorted(threshold, kinks)
     below = np.searchsorted(score, kinks)
     return np.insert(threshold, place, kinks), np.insert(n_below, place, below)

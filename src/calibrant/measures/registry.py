@@ -198,7 +198,7 @@ def error_bound(
     sketch : Sketch
         The sketch.
     measure : str or callable
-        A measure that a sketch can answer, by name or as the function: "smooth_ece", "ece",
+        A measure that a sketch can answer, by name or as the function, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r", "logit_smoothed_ece", "density_ece" or "brier_score".
     **options
         Options of the measure, as given to its function.
