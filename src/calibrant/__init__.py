@@ -15,6 +15,13 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.assessment.verdict import Verdict as Verdict
     from calibrant.curves.bias import BiasTable as BiasTable, bias_along as bias_along
     from calibrant.curves.curve import Curve as Curve
+    from calibrant.curves.decisions import (
+        DecisionCurve as DecisionCurve,
+        MurphyCurve as MurphyCurve,
+        RegretBand as RegretBand,
+        decision_curve as decision_curve,
+        murphy_curve as murphy_curve,
+    )
     from calibrant.curves.reliability import (
         local_calibration_error as local_calibration_error,
         reliability_curve as reliability_curve,
@@ -28,6 +35,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.inference.compare import Comparison as Comparison, compare as compare
     from calibrant.inference.cumulative_tests import (
         TestResult as TestResult,
+        certificate as certificate,
         cumulative_test as cumulative_test,
         subpopulation_test as subpopulation_test,
     )
@@ -36,6 +44,10 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         CalibrationTest as CalibrationTest,
         TestPart as TestPart,
         calibration_test as calibration_test,
+    )
+    from calibrant.inference.regret import (
+        ThresholdRegret as ThresholdRegret,
+        threshold_regret as threshold_regret,
     )
     from calibrant.inference.slope_tests import (
         SlopeTestResult as SlopeTestResult,
@@ -82,6 +94,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     )
     from calibrant.measures.smooth import smooth_ece as smooth_ece
     from calibrant.measures.subpopulation import subpopulation_curve as subpopulation_curve
+    from calibrant.measures.two_bin import averaged_two_bin_error as averaged_two_bin_error
 
 # The module that defines each public name.
 _NAMES = {
@@ -90,13 +103,15 @@ _NAMES = {
     "assessment.verdict": "Verdict",
     "curves.bias": "BiasTable bias_along",
     "curves.curve": "Curve",
+    "curves.decisions": "DecisionCurve MurphyCurve RegretBand decision_curve murphy_curve",
     "curves.reliability": "local_calibration_error reliability_curve",
     "data.sketch": "Sketch",
     "errors": "CalibrantError MissingDependencyError SketchError",
     "inference.compare": "Comparison compare",
-    "inference.cumulative_tests": "TestResult cumulative_test subpopulation_test",
+    "inference.cumulative_tests": "TestResult certificate cumulative_test subpopulation_test",
     "inference.estimate": "Estimate estimate",
     "inference.joint_test": "CalibrationTest TestPart calibration_test",
+    "inference.regret": "ThresholdRegret threshold_regret",
     "inference.slope_tests": "SlopeTestResult calibration_slope_test spiegelhalter_test",
     "io.sketching": "sketch",
     "measures.bin_table": "BinTable bin_table",
@@ -115,11 +130,13 @@ _NAMES = {
     "measures.scores": "ScoreDecomposition brier_score log_score score_decomposition",
     "measures.smooth": "smooth_ece",
     "measures.subpopulation": "subpopulation_curve",
+    "measures.two_bin": "averaged_two_bin_error",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = ("datasets", "inference", "plot")
 # These need more than calibrant does by itself, so that `from calibrant import *` leaves them out.
 _WITH_EXTRAS = ("recalibration", "reporting")
+_FROM_EXTRAS = {"calibration_gain": "recalibration"}
 
 __all__ = ["__version__", *_MODULES, *_SUBMODULES]  # noqa: PLE0604  # all of them are text
 
@@ -127,6 +144,8 @@ __all__ = ["__version__", *_MODULES, *_SUBMODULES]  # noqa: PLE0604  # all of th
 def __getattr__(name: str) -> Any:
     if name in _SUBMODULES or name in _WITH_EXTRAS:
         return import_module(f"calibrant.{name}")
+    if name in _FROM_EXTRAS:
+        return getattr(import_module(f"calibrant.{_FROM_EXTRAS[name]}"), name)
     if name in _MODULES:
         value = getattr(import_module(f"calibrant.{_MODULES[name]}"), name)
     elif not name.startswith("_") and not find_spec(f"calibrant.{name}") and name in _measures():

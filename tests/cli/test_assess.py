@@ -453,3 +453,31 @@ def test_a_threshold_that_cannot_be_decided(run, write):
     done = run("assess", path, *NAMED, *QUICK, "--fail-if", "p_value < 0.05")
     assert done.code == 2
     assert "p_value is not known here" in done.err
+
+
+# Decisions.
+
+
+def test_the_regret_at_a_threshold(run, forecasts, rows):
+    expected = cb.threshold_regret(rows["y"], rows["p"], 0.25, n_resamples=50)
+    shown = found(run, forecasts, *NAMED, "--threshold", "0.25")["regret"]
+    assert_nearly_equal(shown, expected.to_dict())
+    done = run("assess", forecasts, *NAMED, *QUICK, "--threshold", "0.25")
+    assert "regret at 0.25" in done.out
+    asked = ("--threshold", "0.25", "--fail-if")
+    done = run("assess", forecasts, *NAMED, *QUICK, *asked, "regret.high > 0.002")
+    assert done.code == 1
+    assert "regret.high is " in done.err
+    assert run("assess", forecasts, *NAMED, *QUICK, *asked, "regret > 0.9").code == 0
+
+
+def test_what_thresholds_are_refused(run, forecasts):
+    done = run("assess", forecasts, *NAMED, "--fail-if", "regret.high > 0.002")
+    assert done.code == 2
+    assert "regret in --fail-if needs a threshold: add --threshold T" in done.err
+    done = run("assess", forecasts, *NAMED, "--threshold", "25")
+    assert done.code == 2
+    assert "--threshold must lie strictly between 0 and 1; got 25" in done.err
+    done = run("assess", forecasts, *NAMED, "--by", "g", "--threshold", "0.25")
+    assert done.code == 2
+    assert "--threshold is for all rows together" in done.err

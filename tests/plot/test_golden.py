@@ -60,6 +60,8 @@ PICTURES = {
     "cumulative": lambda: plot.cumulative(*load_flares()),
     "bias_along": lambda: plot.bias_along(*load_flares(), DAYS),
     "sweep": lambda: plot.bins_sweep(*load_flares(), n_bins=range(2, 52, 2)),
+    "murphy": lambda: plot.murphy(*load_flares(), n_resamples=100),
+    "decision_curve": lambda: plot.decision_curve(*load_flares(), threshold=0.25),
 }
 
 

@@ -66,6 +66,8 @@ PICTURES = {
     "deviation": lambda *rows: plot.reliability(*rows, deviation=True),
     "cumulative": plot.cumulative,
     "sweep": lambda *rows: plot.bins_sweep(*rows, n_bins=(5, 10, 15, 20)),
+    "murphy": lambda *rows: plot.murphy(*rows, n_resamples=39),
+    "decision_curve": lambda *rows: plot.decision_curve(*rows),
 }
 
 

@@ -14,10 +14,12 @@ from calibrant import (
     calibration_slope_test,
     calibration_test,
     estimate,
+    murphy_curve,
     reliability_curve,
+    threshold_regret,
 )
 from calibrant import cumulative_curve as whole_walk
-from calibrant.datasets import simulate
+from calibrant.datasets import load_flares, simulate
 from calibrant.measures.smooth import SmoothError
 from tests.tolerances import assert_nearly_equal, nearly
 
@@ -340,3 +342,20 @@ def test_many_bins(rows):
     assert found["ece"].value == pytest.approx(estimate("ece", *rows, n_bins=10_000).value)
     with pytest.raises(CalibrantError, match="n_bins must be at most 10000 for an assessment"):
         assess(*rows, n_bins=10_001, **FEW)
+
+
+def test_a_threshold_adds_its_regret():
+    y, p = load_flares("DAFFS")
+    found = assess(y, p, threshold=0.25, **FEW)
+    expected = threshold_regret(y, p, 0.25, **FEW)
+    assert (found.regret.value, found.regret.low, found.regret.high) == nearly(
+        (expected.value, expected.low, expected.high)
+    )
+    assert "regret at 0.25" in repr(found)
+    assert found.settings.threshold == 0.25
+    assert found.murphy.loss == nearly(murphy_curve(y, p).thinned().loss)
+    without = assess(y, p, **FEW)
+    assert without.regret is None
+    assert "regret" not in repr(without)
+    with pytest.raises(CalibrantError, match="threshold must lie strictly between 0 and 1"):
+        assess(y, p, threshold=25)

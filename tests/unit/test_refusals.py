@@ -25,6 +25,7 @@ NEEDED = {
     "error_bound": {"sketch": cb.Sketch(60).update(Y, P)},
     "subpopulation_curve": {"group": SITE == 0},
     "subpopulation_test": {"group": SITE == 0},
+    "threshold_regret": {"threshold": 0.4},
 }
 NOT_OF_ROWS = {"sketch"}
 FUNCTIONS = [

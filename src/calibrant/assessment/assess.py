@@ -20,6 +20,7 @@ from calibrant._version import __version__
 from calibrant.assessment.verdict import Findings, Interval, Kind, ScoreRange, Verdict
 from calibrant.curves.bands import Band
 from calibrant.curves.curve import Curve
+from calibrant.curves.decisions import MurphyCurve, murphy_of
 from calibrant.curves.reliability import binned_curve, isotonic_curve, smooth_curve
 from calibrant.curves.reliability_view import ReliabilityView
 from calibrant.data import validation
@@ -44,6 +45,7 @@ from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.faults import find_faults
 from calibrant.inference.intervals import Clusters, Question
 from calibrant.inference.joint_test import CalibrationTest, joint_test
+from calibrant.inference.regret import Cutoffs, ThresholdRegret, as_threshold
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinnedError, read_binned_error, read_binning
 from calibrant.measures.cumulative import (
@@ -106,6 +108,7 @@ class Settings(Result):
     n_bins: int
     problem: str
     version: str
+    threshold: float | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -140,6 +143,10 @@ class Assessment(TabularResult):
         confidence band for the whole of it; the last is thinned to what can be seen.
     cumulative
         The cumulative deviation, thinned to what can be seen.
+    murphy
+        The loss of decisions at every threshold, thinned to what can be seen.
+    regret
+        What recalibration would save at the threshold that was given; None without one.
     bins
         Counts and means bin by bin.
     masses
@@ -166,6 +173,8 @@ class Assessment(TabularResult):
     test: CalibrationTest | None
     curves: tuple[Curve, ...]
     cumulative: CumulativeCurve
+    murphy: MurphyCurve
+    regret: ThresholdRegret | None
     bins: BinTable
     masses: PointMasses
     classes: tuple[ClassRow, ...]
@@ -270,8 +279,10 @@ class Assessment(TabularResult):
         return fragment(self)
 
     def _printed(self) -> list[str | TextTable]:
-        others = {"bias": self.bias, "slope": self.slope}
+        others: dict[str, Any] = {"bias": self.bias, "slope": self.slope}
         others = {name: one for name, one in others.items() if not math.isnan(one.value)}
+        if self.regret is not None:
+            others[f"regret at {self.regret.threshold:g}"] = self.regret
         found = columns_of((*self.estimates, *others.values()), ("value", "low", "high"))
         digits = interval_digits(found["low"], found["high"])
         level, n = percent(self.settings.level), len(self.estimates)
@@ -296,6 +307,7 @@ class AssessOptions(RowOptions, total=False):
     level: float
     tolerance: float
     n_bins: int
+    threshold: float | None
     n_resamples: int
     rng: int | Generator
     clusters: ArrayLike | None
@@ -314,6 +326,7 @@ def assess(
     level: float = 0.95,
     tolerance: float = 0.01,
     n_bins: int = 15,
+    threshold: float | None = None,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
     clusters: ArrayLike | None = None,
@@ -345,6 +358,9 @@ def assess(
         Number of bins.
 
         Those of the binned error, its curve and the table; at most 10 000.
+    threshold : float, optional
+        A probability from which on to act: adds what recalibration would save there, see
+        :func:`calibrant.threshold_regret`.
     n_resamples : int
         Number of draws of the noise, at least 39.
 
@@ -411,6 +427,7 @@ def assess(
             value=n_bins,
             maximum=_MAX_BINS,
         )
+    threshold = None if threshold is None else as_threshold(threshold)
     check_is_one(multiclass, labels)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(
@@ -421,6 +438,7 @@ def assess(
         n_bins=n_bins,
         problem=_kind(table, multiclass),
         version=__version__,
+        threshold=threshold,
     )
     problem = next(reduce_table(table, multiclass, labels).problems())
     binned = read_binned_error(n_bins=settings.n_bins)
@@ -487,6 +505,8 @@ class _Assessor:
             test=test,
             curves=curves,
             cumulative=as_curve(self.differences).thinned(),
+            murphy=murphy_of(problem).thinned(),
+            regret=self.regret(),
             bins=table,
             masses=masses,
             classes=classes,
@@ -564,12 +584,22 @@ class _Assessor:
         n_resamples = min(max(self.settings.n_resamples, needed), _MAX_RESAMPLES)
         return joint_test(self.problem, self.clusters, n_resamples, self.rng)
 
+    def regret(self) -> ThresholdRegret | None:
+        """Return what recalibration would save at the threshold, if there is one."""
+        settings = self.settings
+        if settings.threshold is None:
+            return None
+        asked = (settings.threshold, settings.level, settings.n_resamples)
+        return Cutoffs.of(self.problem).regret(*asked, self._fresh_rng())
+
+    def _fresh_rng(self) -> Generator:
+        """Return a seed started anew, so that each result is what its own function gives."""
+        return self.rng if self.settings.seed is None else read_generator(self.settings.seed)
+
     def _estimate(self, info: MeasureInfo, problem: Problem) -> Estimate:
         settings = self.settings
         options = {"n_bins": settings.n_bins} if "n_bins" in info.options else {}
-        # A seed starts anew for each, so that each is what `estimate` gives.
-        rng = self.rng if settings.seed is None else read_generator(settings.seed)
-        question = Question(settings.level, settings.n_resamples, rng, self.clusters)
+        question = Question(settings.level, settings.n_resamples, self._fresh_rng(), self.clusters)
         return estimated(info.name, info.read(options), problem, question)
 
 

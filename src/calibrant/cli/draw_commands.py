@@ -194,6 +194,7 @@ def report(
     form: options.Form = None,
     level: options.Level = 0.95,
     bins: options.Bins = 15,
+    threshold: options.Threshold = None,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
     title: Title = "Calibration report",
@@ -234,7 +235,8 @@ def report(
             _check_one_model(models, "--by")
             (data,) = models.values()
             groups = data.call(by_group, groups=data.groups, n_bins=bins, **asked)
-        found = {name: data.call(assess, n_bins=bins, **asked) for name, data in models.items()}
+        of_all: dict[str, Any] = {"n_bins": bins, "threshold": threshold, **asked}
+        found = {name: data.call(assess, **of_all) for name, data in models.items()}
         # Models are compared row by row, which sketches cannot be.
         comparison = None
         if len(models) > 1 and all(len(data.pair) > 1 for data in models.values()):

@@ -1,7 +1,8 @@
 """``calibrant assess`` and ``compare``, and the conditions of ``--fail-if``.
 
 A condition is ``NAME[.low|.high|.value] OP NUMBER`` with OP one of > >= < <=. NAME is a calibration
-error, `bias` or `slope`, which have intervals, or a number such as `brier_score` or `p_value`.
+error, `bias`, `slope` or `regret`, which have intervals, or a number such as `brier_score` or
+`p_value`.
 The part is the value by default. With groups the condition applies to each of them, and those for
 which it holds are named.
 """
@@ -55,7 +56,7 @@ def whole() -> Names:
     """Return the names for an assessment of all rows."""
     from calibrant.measures.registry import assessed
 
-    return (*(info.name for info in assessed()), "bias", "slope"), _PLAIN
+    return (*(info.name for info in assessed()), "bias", "slope", "regret"), _PLAIN
 
 
 @dataclass(frozen=True)
@@ -120,6 +121,8 @@ def numbers_of(assessment: Assessment) -> Numbers:
     found: dict[str, float] = {}
     intervals: dict[str, Any] = {one.measure: one for one in assessment.estimates}
     intervals |= {"bias": assessment.bias, "slope": assessment.slope}
+    if assessment.regret is not None:
+        intervals["regret"] = assessment.regret
     for name, one in intervals.items():
         found |= {f"{name}.{part}": getattr(one, part) for part in _PARTS}
     for name in _PLAIN[:-1]:
@@ -149,6 +152,7 @@ def assess(
     form: options.Form = None,
     level: options.Level = 0.95,
     bins: options.Bins = 15,
+    threshold: options.Threshold = None,
     resamples: options.Resamples = 1000,
     seed: options.Seed = 0,
     fail_if: options.FailIf = None,
@@ -160,14 +164,15 @@ def assess(
     standard error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.
 
     A condition of --fail-if is NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
-    one of {assessed}, bias, slope, brier_score, prevalence, mean_prediction, n and p_value. With
-    --by it applies to every group, and NAME is one of smooth_ece, ece, ecce_r, prevalence,
-    mean_prediction, n, p_value and p_adjusted.
+    one of {assessed}, bias, slope, regret (with --threshold), brier_score, prevalence,
+    mean_prediction, n and p_value. With --by it applies to every group, and NAME is one of
+    smooth_ece, ece, ecce_r, prevalence, mean_prediction, n, p_value and p_adjusted.
 
     \b
     calibrant assess forecasts.csv --label rain --prob p
     calibrant assess 'logs/*.parquet' --label clicked --prob p --by country
     zcat big.csv.gz | calibrant assess - --fail-if 'smooth_ece.high > 0.05'
+    calibrant assess forecasts.csv --threshold 0.25 --fail-if 'regret.high > 0.002'
     calibrant assess images.csv --label class --prob 'p_*' --json
     """
     from calibrant.assessment.assess import assess as assessed
@@ -176,6 +181,10 @@ def assess(
     from calibrant.cli.tables import read
 
     thresholds = read_thresholds(fail_if, in_groups=by is not None)
+    if by is not None and threshold is not None:
+        raise CalibrantError("--threshold is for all rows together: leave it out, or --by")
+    if threshold is None and any(one.quantity.startswith("regret.") for one in thresholds):
+        raise CalibrantError("regret in --fail-if needs a threshold: add --threshold T")
     request = Request(
         *(files, label, prob or (), weight, by),
         pos_label=pos_label,
@@ -189,7 +198,7 @@ def assess(
     parts: list[RenderableType]
     with waiting("measuring"):
         if by is None:
-            all_rows = data.call(assessed, **asked)
+            all_rows = data.call(assessed, threshold=threshold, **asked)
             found, parts = all_rows.to_dict(), [] if json else assessment_parts(all_rows)
             numbers = {"": numbers_of(all_rows)}
         else:

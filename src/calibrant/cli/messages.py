@@ -45,6 +45,7 @@ _NAMES = {
     "n_resamples": "--resamples",
     "n_cells": "--cells",
     "level": "--level",
+    "threshold": "--threshold",
     "cv": "--folds",
     "score": "--score",
     "measure": "--measure",

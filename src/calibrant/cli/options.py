@@ -89,6 +89,14 @@ Form = Annotated[
 ]
 Level = Annotated[float, typer.Option("--level", help="Confidence level of all intervals.")]
 Bins = Annotated[int, typer.Option("--bins", help="Number of bins of binned errors.")]
+Threshold = Annotated[
+    float | None,
+    option(
+        "--threshold",
+        "A probability from which on to act: adds what recalibration would save there.",
+        "T",
+    ),
+]
 Resamples = Annotated[
     int,
     typer.Option("--resamples", metavar="N", help="Number of bootstrap resamples, at least 39."),

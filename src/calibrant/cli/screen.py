@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -135,14 +135,17 @@ def assessment_parts(assessment: Assessment) -> list[RenderableType]:
 
 
 def estimate_sheet(assessment: Assessment) -> Sheet:
-    """Return errors, bias and slope with their intervals as a table."""
+    """Return errors, bias, slope and regret with their intervals as a table."""
     digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
     level = percent(assessment.settings.level)
     sheet = Sheet("error", ("estimate", f"{level} interval", "raw value"), spare=("raw value",))
     for one in assessment.estimates:
         cells = [f"{x:.{digits}f}" for x in (one.bias_corrected, one.low, one.high, one.value)]
         sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))
-    for name, interval in (("bias", assessment.bias), ("slope", assessment.slope)):
+    others: list[tuple[str, Any]] = [("bias", assessment.bias), ("slope", assessment.slope)]
+    if (regret := assessment.regret) is not None:
+        others.append((f"regret at {regret.threshold:g}", regret))
+    for name, interval in others:
         value, low, high = (f"{x:.4f}" for x in (interval.value, interval.low, interval.high))
         sheet.add(name, cells=(value, f"{low} to {high}"))
     return sheet

@@ -37,6 +37,7 @@ from calibrant.inference.null_simulation import (
 )
 from calibrant.measures.cumulative import (
     CumulativeDifferences,
+    CumulativeError,
     Statistic,
     cumulative_differences,
     known_sigma,
@@ -423,3 +424,87 @@ def _read_test(
     n_resamples = validation.as_resamples(n_resamples)
     n_simulated = n_resamples if method == "monte_carlo" else 0
     return ExcursionTest(Statistic(statistic), n_simulated, read_generator(rng))
+
+
+@overload
+def certificate(y_true: Sketch | Problem, *, level: float = 0.95) -> float: ...
+@overload
+def certificate(
+    y_true: ArrayLike, y_prob: ArrayLike, *, level: float = 0.95, **options: Unpack[RowOptions]
+) -> float: ...
+def certificate(
+    y_true: ArrayLike | Sketch | Problem,
+    y_prob: ArrayLike | None = None,
+    *,
+    level: float = 0.95,
+    sample_weight: ArrayLike | None = None,
+    multiclass: Any = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> float:
+    """Return an upper bound on the cutoff calibration error that needs independence alone.
+
+    ECCE-R + 2 sqrt(log(2 / a) / (2 n)), a = 1 - level. With probability `level` or more, whatever
+    the true probabilities q are, over no interval of scores does the sum of w (q - p) / W exceed
+    it, and at no threshold could a monotone recalibration save more.
+
+    Parameters
+    ----------
+    y_true : array_like or Sketch
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns. A sketch replaces both arrays.
+    y_prob : array_like, optional
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    level : float
+        Confidence level.
+    sample_weight : array_like independent of the outcome given `y_prob`, optional
+        Non-negative weights; rows of weight 0 are ignored.
+
+        n is then the effective number of rows, W^2 / sum w^2.
+    multiclass : "confidence" or class label, optional
+        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
+        class against the rest.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+
+    Returns
+    -------
+    float
+        The bound, at most 1. That of a sketch includes its error bound.
+
+    See Also
+    --------
+    ecce_r : The cutoff calibration error of the sample.
+    estimate : An interval for it, narrower and not a theorem for every population.
+    threshold_regret : The regret at one threshold.
+
+    Notes
+    -----
+    Given scores and weights, the cumulative sums of w (y - q) / W over increasing scores are a
+    martingale whose increments lie in intervals of length w / W. By Hoeffding's inequality for its
+    maximum, they exceed x somewhere with probability exp(-2 n x^2) at most, and so they fall below
+    -x; apart from both events the range of the sums changes by no more than 2x. Nothing is
+    assumed but that outcomes are independent given the scores. The target is that of the scores
+    at hand: q is a function of the rows, not of the scores alone.
+
+    References
+    ----------
+    Rossellini et al., "Can a calibration metric be both testable and actionable?" (2025).
+    Hoeffding, "Probability inequalities for sums of bounded random variables" (1963), eq. 2.17.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import load_imagenet
+    >>> y_true, y_prob = load_imagenet("resnet34")
+    >>> round(certificate(y_true, y_prob), 4)
+    0.0904
+    """
+    level = validation.as_level(level)
+    problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    error = CumulativeError(Statistic.RANGE)
+    value = error(problem)
+    rows = problem.weight**2 / float(problem.pooled.weight_squared.sum())
+    noise = 2 * float(np.sqrt(np.log(2 / (1 - level)) / (2 * rows)))
+    return min(value + error.error_bound(problem, value) + noise, 1.0)

@@ -397,7 +397,7 @@ class Interval:
 class View:
     """A measure of a sample, as a norm of an image of its cells' residual totals."""
 
-    value: float  # the measure, computed exactly: cells serve for the noise alone
+    value: float  # the norm, from the measure computed exactly: cells serve for the noise alone
     cells: Cells  # the sample
     image: LinearImage  # the linear function of their residual totals, and its norm
 
@@ -407,11 +407,12 @@ class View:
     ) -> View:
         """Return a measure, whose value is known, of a problem."""
         image = measure.image(problem, value)
+        norm = value ** (1 / image.power)
         cells = Cells.gather(problem, image.cell_of, image.n_cells, clusters)
         if image.of_filled is None:
-            return cls(value, cells, image)
+            return cls(norm, cells, image)
         (filled,) = np.nonzero(cells.weight)
-        return cls(value, cells.some(filled), image.of_filled(filled))
+        return cls(norm, cells.some(filled), image.of_filled(filled))
 
     def at_scale(self, scale: float) -> View:
         """Return the norm at another scale, for a measure that is a scale."""
@@ -457,7 +458,9 @@ class Question:
         """Return the interval for a measure whose value is known."""
         view = View.of(measure, problem, value, self.clusters)
         of_view = norm_interval if view.image.at_scale is None else fixed_point_interval
-        return of_view(view, self.level, self._draws(view), self.rng)
+        found = of_view(view, self.level, self._draws(view), self.rng)
+        power = view.image.power
+        return Interval(found.low**power, found.high**power, found.centre**power)
 
     def _draws(self, view: View) -> int:
         """Return how many draws to make: no fewer than the quantiles of the level need."""

@@ -121,6 +121,11 @@ class NoisyError:
     images: FloatArray
     calibrated: FloatArray  # simulated errors of perfectly calibrated predictions
 
+    @property
+    def value(self) -> float:
+        """The error: the norm, or a power of it."""
+        return self.view.value**self.view.image.power
+
     @cached_property
     def p_calibrated(self) -> float:
         """The P-value of perfect calibration."""
@@ -144,8 +149,8 @@ class NoisyError:
 
     def added_by_noise(self, image: FloatArray) -> FloatArray:
         """Return what noise adds to the error of a population with this image."""
-        norm = self.view.image.norm
-        return shifted_norms(norm, self.images, image) - norm.of(image)
+        norm, power = self.view.image.norm, self.view.image.power
+        return shifted_norms(norm, self.images, image) ** power - norm.of(image) ** power
 
 
 def joint_noise(
@@ -179,13 +184,13 @@ def difference(a: NoisyError, b: NoisyError, level: float) -> Difference:
 def _lower_end(a: NoisyError, b: NoisyError, tail: float) -> float:
     """Return the lower end of the interval for a's error minus b's."""
     noise = max(weibull_quantile(one, 1 - tail) for one in _least_favourable(a, b, tail))
-    low = a.view.value - b.view.value - noise
+    low = a.value - b.value - noise
     return low if a.p_calibrated <= tail else min(low, 0.0)
 
 
 def _p_greater(a: NoisyError, b: NoisyError) -> float:
     """Return the P-value of the hypothesis that a's error is at most b's."""
-    observed, usual = a.view.value - b.view.value, float(ndtr(-_AGAINST))
+    observed, usual = a.value - b.value, float(ndtr(-_AGAINST))
     rounding = _ROUNDING * abs(observed)
 
     def excess(tail: float) -> float:

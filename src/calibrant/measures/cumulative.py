@@ -4,7 +4,8 @@ With C_k = (1/W) sum over rows of score at most s_k of w (y - p), and C_0 = 0:
 
 =========  =======================  ====================================================
 ECCE-MAD   max_k abs(C_k)           the maximum absolute deviation from 0
-ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interval of scores
+ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interval of scores: the
+                                    cutoff calibration error
 sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
 =========  =======================  ====================================================
 
@@ -355,7 +356,7 @@ def ecce_r(
 
     ECCE-R = max_k C_k - min_k C_k, C_k = (1/W) sum of w_i (y_i - p_i) over rows with p_i <= s_k,
     for the distinct scores s_1 < s_2 < ... and C_0 = 0. It equals the maximum over intervals I of
-    scores of abs(sum over p_i in I of w_i (y_i - p_i)) / W.
+    scores of abs(sum over p_i in I of w_i (y_i - p_i)) / W: the cutoff calibration error.
 
     Parameters
     ----------
@@ -388,15 +389,23 @@ def ecce_r(
     ecce_mad : The maximum absolute value of C instead of its range.
     cumulative_curve : C itself.
     cumulative_test : A test of calibration by this error.
+    certificate : An upper bound for the population's, which needs independence alone.
+    threshold_regret : What recalibration would save at one threshold.
 
     Notes
     -----
+    No monotone recalibration saves more than ECCE-R per decision at any threshold t, where a false
+    alarm costs t and a miss 1 - t: it moves the cut-off, and y - t is at most y - p for the rows
+    between the two cut-offs if these are below t (or the reverse above it).
+
     Equal scores make one increment, so the order of rows never matters. Predicting 1 - p of the
     opposite outcome gives the same error. One sort, O(n log n).
 
     References
     ----------
     Arrieta-Ibarra et al., "Metrics of Calibration for Probabilistic Predictions" (2022), eq. 7.
+    Rossellini et al., "Can a calibration metric be both testable and actionable?" (2025): the
+    cutoff calibration error.
 
     Examples
     --------
@@ -481,8 +490,9 @@ MEASURES = (
     MeasureInfo(
         ecce_r,
         label="ECCE-R",
-        title="Largest total deviation (ECCE-R)",
-        meaning="The most that outcomes deviate in total over any one interval of scores.",
+        title="Cutoff calibration error (ECCE-R)",
+        meaning="The most that outcomes deviate in total over any one interval of scores, and that "
+        "recalibration could save at any threshold.",
         definition="max C − min C, with C the sum of w (y − p) / W over rows in order of p.",
         make=partial(read_cumulative_error, Statistic.RANGE),
         sketch="probability",

@@ -185,7 +185,7 @@ def error_bound(
     sketch : Sketch
         The sketch.
     measure : str or callable
-        A measure that a sketch can answer, by name or as the function: "smooth_ece", "ece",
+        A measure that a sketch can answer, by name or as the function, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r", "logit_smoothed_ece", "density_ece" or "brier_score".
     **options
         Options of the measure, as given to its function.
@@ -242,6 +242,7 @@ class LinearImage:
     # Where the measure is the scale s at which N_s equals s: takes another scale to the image
     # there, over the same cells. None where the measure is the norm itself.
     at_scale: Callable[[float], LinearImage] | None = None
+    power: int = 1  # the measure is this power of the norm: 2 for a mean of squares
 
 
 def smoothed(r: FloatArray, scale: float) -> FloatArray:

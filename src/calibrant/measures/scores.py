@@ -240,11 +240,15 @@ def score_decomposition(
     See Also
     --------
     brier_score, log_score : The scores.
+    recalibration.calibration_gain : What recalibration gains on new rows, with a standard error.
 
     Notes
     -----
     Miscalibration is positive even for calibrated predictions, since isotonic regression fits
-    noise: the decomposition describes the score of this sample. O(n log n).
+    noise: the decomposition describes the score of this sample. Use it to split a score that is
+    reported, or to draw beside an isotonic reliability diagram. Whether recalibration would pay,
+    and by how much, is another question: :func:`calibrant.recalibration.calibration_gain` fits and
+    judges on different rows. O(n log n).
 
     References
     ----------

@@ -9,6 +9,7 @@ from calibrant.errors import MissingDependencyError
 
 try:
     from calibrant.recalibration.calibrator import Calibrator
+    from calibrant.recalibration.gain import CalibrationGain, calibration_gain
     from calibrant.recalibration.maps import (
         LogisticMap,
         NoisyMap,
@@ -47,6 +48,7 @@ except ModuleNotFoundError as problem:
 __all__ = [
     "METHODS",
     "BetaCalibrator",
+    "CalibrationGain",
     "Calibrator",
     "Candidate",
     "DensityCalibrator",
@@ -65,6 +67,7 @@ __all__ = [
     "StepMap",
     "TemperatureCalibrator",
     "TemperatureMap",
+    "calibration_gain",
     "cross_fitted",
     "load",
     "recalibrate",

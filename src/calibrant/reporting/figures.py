@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray, IntArray
 from calibrant.assessment.assess import Assessment
 from calibrant.curves.curve import Curve
+from calibrant.curves.decisions import DecisionCurve, MurphyCurve
 from calibrant.curves.reliability_view import ReliabilityView, Window, level_runs
 from calibrant.data.binning import Bins
 from calibrant.errors import CalibrantError, shown
@@ -28,7 +29,7 @@ from calibrant.measures.cumulative import CumulativeCurve
 from calibrant.measures.point_masses import PointMasses
 
 Spec = dict[str, Any]
-_Curve = TypeVar("_Curve", Curve, CumulativeCurve)
+_Curve = TypeVar("_Curve", Curve, CumulativeCurve, MurphyCurve)
 
 # The number of points of long curves is divided among the models.
 _POINTS = 6000
@@ -58,6 +59,8 @@ _END = 0.01
 _CUMULATIVE_HEIGHT, _CUMULATIVE_PIXELS = 0.5, 110
 # Of the diagram of groups.
 _LINE_HEIGHT, _LONGEST_LABEL = 26, 22
+# Of diagrams of decisions: net benefits fall without end, and this fraction is shown below 0.
+_DECISION_HEIGHT, _BELOW_0 = 0.62, 0.12
 
 
 @dataclass(frozen=True, eq=False)
@@ -145,7 +148,9 @@ def read_models(assessments: Mapping[str, Assessment] | Assessment) -> list[Mode
         curves = tuple(_thinned(curve, n_points) for curve in one.curves)
         cumulative = one.cumulative.thinned(n_points)
         cumulative = _rounded(cumulative, "fraction", "score", "deviation")
-        thinned = replace(one, curves=curves, cumulative=cumulative)
+        murphy = one.murphy.thinned(n_points)
+        murphy = _rounded(murphy, "threshold", "loss", "recalibrated_loss", "regret")
+        thinned = replace(one, curves=curves, cumulative=cumulative, murphy=murphy)
         models.append(Model(str(name), index, thinned))
     return models
 
@@ -454,6 +459,66 @@ def _score_axis(model: Model) -> Spec:
         tickvals=_SCORE_TICKS.tolist(),
         ticktext=[f"{score:.2g}" for score in curve.score[reached]],
     )
+
+
+def murphy_figure(models: Sequence[Model]) -> Spec:
+    """Return the losses of all models at every threshold, as predicted and recalibrated."""
+    data = []
+    for model in models:
+        curve = model.assessment.murphy
+        names = ("loss", curve.loss), ("recalibrated", curve.recalibrated_loss)
+        data += _before_and_after(model, curve.threshold, *names)
+    layout = {
+        "xaxis": _axis("threshold", range=[-_END, 1 + _END]),
+        "yaxis": _axis("mean loss per decision", rangemode="tozero"),
+        "hovermode": "x" if len(models) == 1 else "closest",
+    }
+    return _figure(data, layout, height=_DECISION_HEIGHT)
+
+
+def decision_figure(models: Sequence[Model]) -> Spec:
+    """Return the net benefits of all models at every threshold, beside acting on all or on none."""
+    data, top = [_reference((0, 1), (0, 0))], 0.0
+    for model in models:
+        curve = DecisionCurve.of(model.assessment.murphy)
+        names = ("net benefit", curve.net_benefit), ("recalibrated", curve.recalibrated)
+        if model is models[0]:
+            dots = {"color": "--quiet", "width": 1.4, "dash": "dot"}
+            data.append(_trace(curve.threshold, curve.treat_all, line=dots))
+        data += _before_and_after(model, curve.threshold, *names)
+        top = max(top, float(curve.recalibrated.max(initial=0.0)))
+    top = top or 1.0
+    layout = {
+        "xaxis": _axis("threshold", range=[-_END, 1 + _END]),
+        "yaxis": _axis("net benefit", range=[-_BELOW_0 * top, 1.05 * top]),
+        "hovermode": "x" if len(models) == 1 else "closest",
+    }
+    return _figure(data, layout, height=_DECISION_HEIGHT)
+
+
+def _before_and_after(
+    model: Model,
+    threshold: FloatArray,
+    before: tuple[str, FloatArray],
+    after: tuple[str, FloatArray],
+) -> list[Spec]:
+    """Return two curves of thresholds, and the area between them."""
+    between = np.minimum(before[1], after[1]), np.maximum(before[1], after[1])
+    points = zip(threshold, before[1], after[1], strict=True)
+    texts = (
+        [
+            f"threshold {significant(t)}",
+            f"{before[0]} {significant(a)}",
+            f"{after[0]} {significant(b)}",
+        ]
+        for t, a, b in points
+    )
+    thin = {"color": model.color(0.8), "width": 1}
+    return [
+        band(model, threshold, *between),
+        _trace(threshold, after[1], line=thin, meta={"model": model.index}),
+        _line(model, threshold, before[1], _hover(texts, model)),
+    ]
 
 
 def group_figure(

@@ -38,6 +38,7 @@ from calibrant.inference.compare import Comparison
 from calibrant.reporting.figures import Model, read_models
 from calibrant.reporting.sections import (
     bin_rows,
+    decision_section,
     diagrams,
     group_section,
     measure_meaning,
@@ -176,7 +177,8 @@ def write_page(
 def _sections(models: Sequence[Model], groups: GroupTable | None) -> dict[str, Any]:
     """Return what the template shows of the models, by name."""
     shown, measured = list(diagrams(models)), list(measure_rows(models))
-    figures = {diagram.key: diagram.figure for diagram in shown}
+    decided = decision_section(models)
+    figures = {diagram.key: diagram.figure for diagram in shown} | decided.figures
     grouped = None
     if groups is not None:
         grouped = group_section(groups, models[0].assessment.mean_names)
@@ -186,6 +188,7 @@ def _sections(models: Sequence[Model], groups: GroupTable | None) -> dict[str, A
         "several": len(models) > 1,
         "diagrams": shown,
         "measures": measured,
+        "decisions": decided,
         "groups": grouped,
         "classified": [model for model in models if model.assessment.classes],
         "settings": list(setting_rows(models)),

@@ -24,12 +24,15 @@ from calibrant.formatting import (
     significant,
 )
 from calibrant.inference.estimate import Estimate
+from calibrant.inference.regret import ThresholdRegret
 from calibrant.measures.registry import measures
 from calibrant.reporting.figures import (
     Model,
     Spec,
     cumulative_figure,
+    decision_figure,
     group_figure,
+    murphy_figure,
     reliability_figure,
 )
 
@@ -43,8 +46,8 @@ _ADJUSTMENTS = {"holm": "Holm's method", "benjamini_hochberg": "the Benjamini-Ho
 
 _CAPTIONS = {
     "smooth": "Outcomes minus predictions smoothed over scores, at a cross-validated bandwidth, "
-    "and added to the diagonal. The dashed diagonal is perfect calibration: predictions are too low "
-    "where the curve is above it, too high where it is below.",
+    "and added to the diagonal. The dashed diagonal is perfect calibration: predictions are too "
+    "low where the curve is above it, too high where it is below.",
     "binned": "{} against {} in each bin; marks are larger where scores are denser. Under perfect "
     "calibration they lie on the dashed diagonal, up to sampling noise.",
     "isotonic": "Isotonic regression of outcomes on scores: the non-decreasing curve that fits "
@@ -299,6 +302,50 @@ def setting_rows(models: Sequence[Model]) -> Iterator[tuple[str, list[str]]]:
     yield "Tolerance", [f"{one.tolerance:g}" for one in settings]
     yield "Test", ["none" if one is None else "joint, simulated" for one in tests]
     yield "calibrant", [one.version for one in settings]
+
+
+@dataclass(frozen=True)
+class DecisionSection:
+    """The section on decisions: what is said of thresholds, and two diagrams with their captions.
+
+    `regrets` has the regret of each model at the threshold that was given, or nothing.
+    """
+
+    regrets: tuple[tuple[Model, str], ...]
+    captions: dict[str, str]
+    figures: dict[str, Spec]
+
+
+_DECISION_CAPTIONS = {
+    "murphy": "Loss. Mean loss of acting where the prediction is at least the threshold: a false "
+    "alarm costs the threshold, a miss 1 less that. Thin line: after isotonic recalibration; "
+    "shaded: what that would save on these rows, part of which is noise. Twice the area below the "
+    "curve is the Brier score.",
+    "decision": "Net benefit. The same as hits less false alarms, counted at the exchange rate of "
+    "the threshold, per row. Dotted: acting on all rows; dashed: acting on none; shaded: net "
+    "benefit lost to miscalibration.",
+}
+
+
+def decision_section(models: Sequence[Model]) -> DecisionSection:
+    """Return the section on decisions."""
+    regrets = tuple(
+        (model, _regret_text(model.assessment.regret))
+        for model in models
+        if model.assessment.regret is not None
+    )
+    figures = {"murphy": murphy_figure(models), "decision": decision_figure(models)}
+    return DecisionSection(regrets, _DECISION_CAPTIONS, figures)
+
+
+def _regret_text(regret: ThresholdRegret) -> str:
+    digits = decimals(regret.low, regret.high)
+    value, low, high = (fixed(one, digits) for one in (regret.value, regret.low, regret.high))
+    return (
+        f"Acting from a probability of {regret.threshold:g} on, recalibration would save {value} "
+        f"per decision ({percent(regret.level)} interval {low} to {high}), where a false alarm "
+        f"costs {regret.threshold:g} and a miss {1 - regret.threshold:g}."
+    )
 
 
 @dataclass(frozen=True)

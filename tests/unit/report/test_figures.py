@@ -7,12 +7,14 @@ import numpy as np
 import pytest
 from matplotlib.collections import PathCollection
 
-from calibrant import assess
+from calibrant import DecisionCurve, assess
 from calibrant.datasets import load_rain
 from calibrant.plot import reliability
 from calibrant.reporting.figures import (
     band,
     cumulative_figure,
+    decision_figure,
+    murphy_figure,
     plotly_text,
     read_models,
     reliability_figure,
@@ -208,3 +210,20 @@ def test_points_are_in_a_table(model):
     assert [row[0].value for row in rows] == curve.x.tolist()
     assert [row[-1].value for row in rows] == bins.n[bins.n > 0].tolist()
     assert cumulative.tables[0].rows[-1][2].value == model.assessment.cumulative.deviation[-1]
+
+
+def test_losses_and_net_benefits(found):
+    (model,) = read_models(found)
+    curve = model.assessment.murphy
+    area, thin, line = murphy_figure([model])["data"]
+    assert line["x"] == curve.threshold.tolist()
+    assert line["y"] == curve.loss.tolist()
+    assert thin["y"] == curve.recalibrated_loss.tolist()
+    assert area["fill"] == "toself"
+    assert line["text"][5].startswith("threshold ")
+    figure = decision_figure([model])
+    _, everyone, _, thin, line = figure["data"]
+    net = DecisionCurve.of(curve)
+    assert (line["y"], thin["y"]) == (net.net_benefit.tolist(), net.recalibrated.tolist())
+    assert everyone["y"] == net.treat_all.tolist()
+    assert figure["layout"]["yaxis"]["range"][1] == pytest.approx(1.05 * net.recalibrated.max())

@@ -276,3 +276,14 @@ def test_what_to_install(found, package, monkeypatch):
     name = package.partition(".")[0]
     with pytest.raises(MissingDependencyError, match=rf"needs {name}: pip install 'calibrant\[rep"):
         found.to_html()
+
+
+def test_decisions(found):
+    y, p = load_rain()
+    regret = assess(y, p, n_resamples=50, threshold=0.25)
+    shown = page({"with": regret, "without": found})
+    assert "Acting from a probability of 0.25 on, recalibration would save 0.017" in shown
+    assert shown.count("Acting from a probability") == 1
+    assert 'data-view="murphy"' in shown
+    assert 'data-view="decision"' in shown
+    assert "Acting from a probability" not in page(found)

@@ -65,6 +65,11 @@
     "cumulative.csv": () => csv(perModel(({ cumulative: { fraction, score, deviation } }) => (
       zip({ fraction, score, deviation })
     ))),
+    "murphy.csv": () => csv(perModel(
+      ({ murphy: { threshold, loss, recalibrated_loss, regret } }) => (
+        zip({ threshold, loss, recalibrated_loss, regret })
+      ),
+    )),
     "classes.csv": () => csv(perModel((one) => one.classes)),
     "groups.csv": () => csv(results.groups.rows),
   };

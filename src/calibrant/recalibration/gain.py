@@ -1,0 +1,264 @@
+"""What recalibration gains under a proper score, from maps that were fitted to other rows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from sklearn.base import clone
+
+from calibrant._base import FloatArray, Result
+from calibrant.data import validation
+from calibrant.data.classes import ClassTable
+from calibrant.data.validation import Generator, read_generator, read_weights
+from calibrant.errors import CalibrantError
+from calibrant.measures.scores import LOSSES
+from calibrant.recalibration.calibrator import Calibrator
+from calibrant.recalibration.methods import METHODS, IdentityCalibrator
+from calibrant.recalibration.selection import (
+    Score,
+    Table,
+    cross_fitted,
+    outcome_noise,
+    read_rows,
+    with_predictions,
+)
+
+__all__ = ["CalibrationGain", "calibration_gain"]
+
+# What "auto" chooses from, within every training part. Steps and smooth curves may predict 0 or 1,
+# of which a wrong one has an infinite log score.
+_AUTO = {
+    "brier": ("temperature", "platt", "beta", "isotonic", "smooth_monotone"),
+    "log": ("temperature", "platt", "beta"),
+}
+
+
+@dataclass(frozen=True, repr=False)
+class CalibrationGain(Result):
+    """What recalibration gains on rows that it was not fitted to.
+
+    Attributes
+    ----------
+    value
+        Mean score as predicted less mean score as recalibrated: positive where that pays.
+    standard_error
+        Its standard error.
+    over_confidence, under_confidence
+        The parts of `value` from rows whose predictions recalibration moves towards 1/2, and away
+        from it.
+    score
+        The score, "brier" or "log".
+    method
+        The method, or "auto".
+    cv
+        The number of folds.
+    n
+        The number of rows that carry weight.
+    """
+
+    value: float
+    standard_error: float
+    over_confidence: float
+    under_confidence: float
+    score: str
+    method: str
+    cv: int
+    n: int
+
+    def _printed(self) -> list[str]:
+        gain = f"{self.score} gain {self.value:.3g} ± {self.standard_error:.2g}"
+        over = f"over-confidence {self.over_confidence:.3g}"
+        under = f"under-confidence {self.under_confidence:.3g}"
+        return [f"CalibrationGain({gain}, {over}, {under}, {self.method}, n = {self.n})"]
+
+
+def calibration_gain(
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    *,
+    score: Score = "brier",
+    method: str | Calibrator = "auto",
+    cv: int = 5,
+    rng: int | Generator = 0,
+    sample_weight: ArrayLike | None = None,
+    labels: Sequence[Any] | None = None,
+    pos_label: Any = None,
+) -> CalibrationGain:
+    """Return what recalibration gains under a proper score, with its standard error.
+
+    With S the loss of a row and g the map fitted to all folds but that of row i, the gain is the
+    weighted mean of d_i = S(p_i) - S(g(p_i)). It answers whether recalibration would pay.
+
+    Parameters
+    ----------
+    y_true : array_like of outcomes or soft labels
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
+        where `y_prob` has several columns.
+    y_prob : array_like
+        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    score : {"brier", "log"}
+        The Brier score or the log score.
+    method : str or Calibrator
+        A name out of `METHODS`, or a calibrator. "auto" chooses within every training part, by a
+        cross-validation of its own, the best of temperature, platt, beta, isotonic,
+        smooth_monotone and the identity; under the log score the best of temperature, platt, beta
+        and the identity.
+    cv : int
+        Number of folds, drawn at random and stratified by outcome.
+    rng : int or numpy.random.Generator
+        Seed or generator; the same seed gives the same result.
+    sample_weight : array_like, optional
+        Non-negative weights; rows of weight 0 are ignored.
+    labels : sequence, optional
+        Class of each column of `y_prob`; 0 to C - 1 by default.
+    pos_label : label, optional
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+
+    Returns
+    -------
+    CalibrationGain
+        `value`, `standard_error`, `over_confidence` and `under_confidence`, which add up to
+        `value`.
+
+    See Also
+    --------
+    recalibrate : Choose a calibrator, with a test of each.
+    calibrant.score_decomposition : The miscalibration of this very sample.
+    calibrant.threshold_regret : What recalibration saves at one threshold.
+
+    Notes
+    -----
+    No row is recalibrated by a map that was fitted to it, nor by a method chosen with it: the value
+    is an unbiased estimate of what maps fitted to (cv - 1) / cv of so many rows gain on new rows.
+    It is slightly negative for calibrated predictions, where maps fit noise.
+    :func:`calibrant.score_decomposition` fits and judges on the same rows, and its miscalibration
+    is positive there.
+
+    The standard error is the root of the larger of n / (n - 1) sum_i w_i^2 (d_i - m)^2, weights
+    adding up to 1, and the same with outcomes drawn from the mean of the two probabilities, which
+    does not vanish where no event was seen. It takes rows to be independent, and the maps as given.
+
+    A row counts as over-confident where the largest of its recalibrated probabilities is smaller
+    than before: for two classes, where p moves towards 1/2.
+
+    References
+    ----------
+    Bröcker, "Estimating reliability and resolution of probability forecasts" (2012): the bias of
+    decompositions.
+
+    Examples
+    --------
+    >>> from calibrant.datasets import simulate
+    >>> y_true, y_prob = simulate("overconfident", 2000)
+    >>> found = calibration_gain(y_true, y_prob, method="platt")
+    >>> found.value > 3 * found.standard_error, found.over_confidence > found.under_confidence
+    (True, True)
+    """
+    validation.check_choice(score, "score", ("brier", "log"))
+    calibrator = _read_method(method, score, cv, rng)
+    table = read_rows(y_true, y_prob, labels, pos_label)
+    p = np.asarray(table.prob if isinstance(table, ClassTable) else table.p, dtype=np.float64)
+    weight = read_weights(sample_weight, len(p))
+    w = np.ones(len(p)) if weight is None else np.asarray(weight, dtype=np.float64)
+    w = w / w.sum()
+    before = _losses(table, score)
+    _check_finite(before, w)
+    q = cross_fitted(
+        *(calibrator, y_prob, y_true),
+        cv=cv,
+        rng=rng,
+        sample_weight=sample_weight,
+        labels=labels,
+        pos_label=pos_label,
+    )
+    gain = np.where(w > 0, before - _losses(with_predictions(table, q), score), 0.0)
+    value, n = float(w @ gain), int(np.count_nonzero(w))
+    with np.errstate(invalid="ignore"):
+        variance = float(np.square(w) @ np.square(gain - value)) * n / max(n - 1, 1)
+    if not table.is_soft:
+        expected = np.where(w > 0, outcome_noise(p, q, score), 0.0)
+        variance = max(variance, float(np.square(w) @ expected))
+    is_over = _confidence(q) < _confidence(p)
+    over = float(w @ np.where(is_over, gain, 0.0))
+    return CalibrationGain(
+        value=value,
+        standard_error=float(np.sqrt(variance)),
+        over_confidence=over,
+        under_confidence=float(w @ np.where(is_over, 0.0, gain)),
+        score=score,
+        method=method if isinstance(method, str) else str(method),
+        cv=int(cv),
+        n=n,
+    )
+
+
+class _BestCalibrator(Calibrator):
+    """The calibrator with the best score in a cross-validation of its own, or the identity."""
+
+    def __init__(
+        self, candidates: Sequence[Calibrator], score: Score, cv: int, rng: int | Generator
+    ) -> None:
+        self.candidates, self.score, self.cv, self.rng = candidates, score, cv, rng
+
+    def fit(self, y_prob: Any, y_true: Any = None, **options: Any) -> Self:
+        """Fit all candidates to folds, and the best of them to all rows."""
+        weight = options.get("sample_weight")
+        w = np.ones(len(y_prob)) if weight is None else np.asarray(weight, dtype=np.float64)
+        cv = min(self.cv, int(np.count_nonzero(w)))
+        table = read_rows(y_true, y_prob, None, None)
+        best, self.best_ = float(np.average(_losses(table, self.score), weights=w)), _IDENTITY
+        for one in self.candidates:
+            q = cross_fitted(one, y_prob, y_true, cv=cv, rng=self.rng, **options)
+            rows = np.where(w > 0, _losses(with_predictions(table, q), self.score), 0.0)
+            if (found := float(np.average(rows, weights=w))) < best:
+                best, self.best_ = found, one
+        self.best_ = clone(self.best_).fit(y_prob, y_true, **options)
+        return self
+
+    def predict(self, y_prob: ArrayLike) -> FloatArray:
+        """Return the probabilities as the best calibrator maps them."""
+        return self.best_.predict(y_prob)
+
+
+_IDENTITY = IdentityCalibrator()
+
+
+def _read_method(method: Any, score: Score, cv: Any, rng: Any) -> Calibrator:
+    if isinstance(method, Calibrator):
+        return method
+    validation.check_choice(method, "method", ("auto", *METHODS))
+    if method != "auto":
+        return METHODS[method]()
+    # A generator would be advanced by every fit: all of them use one seed drawn from it.
+    seed = int(read_generator(rng).integers(1 << 31))
+    candidates = [METHODS[name]() for name in _AUTO[score]]
+    return _BestCalibrator(candidates, score, validation.as_count(cv, "cv"), seed)
+
+
+def _losses(table: Table, score: Score) -> FloatArray:
+    """Return the loss of every row, summed over classes."""
+    loss = LOSSES[score]
+    rows = (loss(p, y).reshape(len(p), -1).sum(axis=1) for p, y, _ in table.blocks())
+    return np.concatenate(list(rows))
+
+
+def _check_finite(losses: FloatArray, w: FloatArray) -> None:
+    infinite = np.isinf(losses) & (w > 0)
+    if infinite.any():
+        raise CalibrantError(
+            "must not be 0 for an outcome that happened, which makes the log score infinite",
+            argument="y_prob",
+            value=0.0,
+            position=int(np.argmax(infinite)),
+            count=int(infinite.sum()),
+            hint="use {score}='brier'",
+        )
+
+
+def _confidence(p: FloatArray) -> FloatArray:
+    """Return the largest probability of each row."""
+    return np.asarray(np.maximum(p, 1 - p) if p.ndim == 1 else p.max(axis=1))
