@@ -28,6 +28,7 @@ TITLES = {
     "smooth-ece": 'Błasiok and Nakkiran, "Smooth ECE" (2023)',
     "logit-smoothing": 'Chidambaram et al., "How Flawed Is ECE?" (2024)',
     "estimating-ece": 'Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021)',
+    "clinical": "Coverage of the intervals of calibrant.clinical_summary and heterogeneity",
     "coverage": "Coverage and width of the intervals of calibrant.estimate",
 }
 

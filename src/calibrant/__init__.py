@@ -25,6 +25,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         MissingDependencyError as MissingDependencyError,
         SketchError as SketchError,
     )
+    from calibrant.inference.clinical import (
+        ClinicalEstimate as ClinicalEstimate,
+        ClinicalSummary as ClinicalSummary,
+        clinical_summary as clinical_summary,
+    )
     from calibrant.inference.compare import Comparison as Comparison, compare as compare
     from calibrant.inference.cumulative_tests import (
         TestResult as TestResult,
@@ -32,6 +37,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         subpopulation_test as subpopulation_test,
     )
     from calibrant.inference.estimate import Estimate as Estimate, estimate as estimate
+    from calibrant.inference.heterogeneity import (
+        Heterogeneity as Heterogeneity,
+        RandomEffects as RandomEffects,
+        heterogeneity as heterogeneity,
+    )
     from calibrant.inference.slope_tests import (
         SlopeTestResult as SlopeTestResult,
         calibration_slope_test as calibration_slope_test,
@@ -87,9 +97,11 @@ _NAMES = {
     "curves.reliability": "local_calibration_error reliability_curve",
     "data.sketch": "Sketch",
     "errors": "CalibrantError MissingDependencyError SketchError",
+    "inference.clinical": "ClinicalEstimate ClinicalSummary clinical_summary",
     "inference.compare": "Comparison compare",
     "inference.cumulative_tests": "TestResult cumulative_test subpopulation_test",
     "inference.estimate": "Estimate estimate",
+    "inference.heterogeneity": "Heterogeneity RandomEffects heterogeneity",
     "inference.slope_tests": "SlopeTestResult calibration_slope_test spiegelhalter_test",
     "io.sketching": "sketch",
     "measures.bin_table": "BinTable bin_table",

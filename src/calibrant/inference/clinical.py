@@ -471,6 +471,9 @@ def _quantiles(
     noise = cells.noise(needed, question.rng) / fitted.weight @ curve.matrix.T
     sd = noise.std(axis=0)
     farthest = (np.abs(noise) / np.where(sd > 0, sd, 1.0)).max(axis=1)
+    # Where few rows are, their residuals may say too little: at least as under calibration.
+    expected = curve.matrix**2 @ (cells.calibrated_variance / fitted.weight**2)
+    sd = np.maximum(sd, np.sqrt(expected))
     reach = weibull_quantile(farthest, question.level) * np.interp(curve.score, fitted.score, sd)
     size = np.abs(curve.deviation)
     bands = [replace(curve, deviation=band) for band in (np.maximum(size - reach, 0), size + reach)]
