@@ -27,10 +27,10 @@ class Curve(TabularResult):
     bandwidth
         The scale of smoothing; nan for methods without one.
     area
-        The integral of abs(y - x) times the density; for "binned" and "isotonic" the weighted mean
-        of abs(y - x).
+        The integral of abs(y - x) times the density; for "binned", "isotonic" and "loess" the
+        weighted mean of abs(y - x) over the rows.
     method
-        "smooth", "density", "binned", "isotonic" or "local".
+        "smooth", "density", "binned", "isotonic", "loess" or "local".
     band
         "confidence", where the population's curve may lie; "consistency", where the curve would
         lie if predictions were calibrated; or None.

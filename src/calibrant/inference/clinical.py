@@ -465,20 +465,55 @@ def _quantiles(
     curve: FittedCurve, problem: Problem, question: Question
 ) -> dict[str, ClinicalEstimate]:
     """Return quantiles of the absolute deviation, with those of a simultaneous band around it."""
-    fitted = curve.cells
-    cells = Cells.gather(problem, fitted.index, len(fitted.weight), question.clusters)
-    needed = max(question.n_resamples, validation.min_resamples(question.level))
-    noise = cells.noise(needed, question.rng) / fitted.weight @ curve.matrix.T
-    sd = noise.std(axis=0)
-    farthest = (np.abs(noise) / np.where(sd > 0, sd, 1.0)).max(axis=1)
-    # Where few rows are, their residuals may say too little: at least as under calibration.
-    expected = curve.matrix**2 @ (cells.calibrated_variance / fitted.weight**2)
-    sd = np.maximum(sd, np.sqrt(expected))
-    reach = weibull_quantile(farthest, question.level) * np.interp(curve.score, fitted.score, sd)
-    size = np.abs(curve.deviation)
+    noise = CurveNoise.of(curve, problem, question)
+    reach, size = noise.critical(question.level) * noise.sd_at_scores, np.abs(curve.deviation)
     bands = [replace(curve, deviation=band) for band in (np.maximum(size - reach, 0), size + reach)]
     found = {}
     for name, q in (("e50", 0.5), ("e90", 0.9), ("emax", 1.0)):
         low, high = (band.quantile(q) for band in bands)
         found[name] = ClinicalEstimate(curve.quantile(q), low, min(high, 1.0))
     return found
+
+
+@dataclass(frozen=True, eq=False)
+class CurveNoise:
+    """The noise of a fitted curve.
+
+    Attributes
+    ----------
+    curve
+        The curve.
+    calibrated_sd
+        Its standard deviation under perfect calibration, at the mean scores of cells.
+    sd
+        That of its residuals, but no less: where rows are few, residuals may say too little.
+    farthest
+        Of simulated noise, the maximum over the curve in units of its own standard deviation.
+    """
+
+    curve: FittedCurve
+    calibrated_sd: FloatArray
+    sd: FloatArray
+    farthest: FloatArray
+
+    @classmethod
+    def of(cls, curve: FittedCurve, problem: Problem, question: Question) -> CurveNoise:
+        """Simulate the noise of the curve of a problem."""
+        fitted = curve.cells
+        cells = Cells.gather(problem, fitted.index, len(fitted.weight), question.clusters)
+        needed = max(question.n_resamples, validation.min_resamples(question.level))
+        noise = cells.noise(needed, question.rng) / fitted.weight @ curve.matrix.T
+        sd = noise.std(axis=0)
+        expected = curve.matrix**2 @ (cells.calibrated_variance / fitted.weight**2)
+        calibrated = np.sqrt(expected)
+        farthest = (np.abs(noise) / np.where(sd > 0, sd, 1.0)).max(axis=1)
+        return cls(curve, calibrated, np.maximum(sd, calibrated), farthest)
+
+    @property
+    def sd_at_scores(self) -> FloatArray:
+        """The standard deviation at every score."""
+        return np.interp(self.curve.score, self.curve.cells.score, self.sd)
+
+    def critical(self, level: float) -> float:
+        """Return the number of standard deviations that the whole curve keeps within."""
+        return weibull_quantile(self.farthest, level)
