@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
+from typing import Any
 
 import numpy as np
 from scipy.special import expit
@@ -101,7 +102,7 @@ def truth(name: str) -> dict[str, float]:
     assert fit is not None
     base, brier = mass @ q, mass @ (q * (1 - q) + (q - p) ** 2)
     lower = np.cumsum(mass * (1 - q)) - mass * (1 - q) / 2
-    found = {
+    found: dict[str, Any] = {
         "o_e": base / (mass @ p),
         "intercept": fit.intercept,
         "slope": fit.slope,
@@ -123,9 +124,7 @@ def measured(name: str, n: int, block: int, *, repetitions: int) -> Iterator[Blo
         rng = np.random.default_rng([[*POPULATIONS].index(name), n, block, repetition])
         y, p = simulate(POPULATIONS[name], n, rng=rng)
         found = cb.clinical_summary(y, p, level=LEVEL, n_resamples=300, rng=repetition)
-        ends[repetition] = [
-            (getattr(found, one).low, getattr(found, one).high) for one in MEASURES
-        ]
+        ends[repetition] = [(getattr(found, one).low, getattr(found, one).high) for one in MEASURES]
     low, high = ends[..., 0] <= exact + _ROUNDING, ends[..., 1] >= exact - _ROUNDING
     for i, measure in enumerate(MEASURES):
         yield Block(
@@ -163,7 +162,7 @@ def _new_centre(a: float, b: float) -> dict[str, float]:
     q = expit(a + b * np.log(p / (1 - p)))
     fit = logistic_recalibration(one_problem(q, p, mass, None, None, None).rows.pooled)
     assert fit is not None
-    return {"o_e": mass @ q / (mass @ p), "intercept": fit.intercept, "slope": b}
+    return {"o_e": float(mass @ q / (mass @ p)), "intercept": fit.intercept, "slope": b}
 
 
 # The page.
@@ -173,9 +172,7 @@ def report(tables: Tables) -> Report:
     """Set coverage in one table per size, and that of new centres in another."""
     pooled = _pooled(tables["summaries"], ("population", "n", "measure"))
     centres = _pooled(tables["centres"], ("n_centres", "measure"))
-    return Report(
-        text=_text(pooled, centres), tables={"pooled": pooled, "pooled_centres": centres}
-    )
+    return Report(text=_text(pooled, centres), tables={"pooled": pooled, "pooled_centres": centres})
 
 
 def _pooled(blocks: Sequence[Row], by: Sequence[str]) -> list[Row]:

@@ -42,6 +42,16 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         RandomEffects as RandomEffects,
         heterogeneity as heterogeneity,
     )
+    from calibrant.inference.hosmer_lemeshow import (
+        HosmerLemeshowResult as HosmerLemeshowResult,
+        hosmer_lemeshow_test as hosmer_lemeshow_test,
+    )
+    from calibrant.inference.sample_size import (
+        NoiseFloor as NoiseFloor,
+        SampleSize as SampleSize,
+        noise_floor as noise_floor,
+        sample_size as sample_size,
+    )
     from calibrant.inference.slope_tests import (
         SlopeTestResult as SlopeTestResult,
         calibration_slope_test as calibration_slope_test,
@@ -102,6 +112,8 @@ _NAMES = {
     "inference.cumulative_tests": "TestResult cumulative_test subpopulation_test",
     "inference.estimate": "Estimate estimate",
     "inference.heterogeneity": "Heterogeneity RandomEffects heterogeneity",
+    "inference.hosmer_lemeshow": "HosmerLemeshowResult hosmer_lemeshow_test",
+    "inference.sample_size": "NoiseFloor SampleSize noise_floor sample_size",
     "inference.slope_tests": "SlopeTestResult calibration_slope_test spiegelhalter_test",
     "io.sketching": "sketch",
     "measures.bin_table": "BinTable bin_table",

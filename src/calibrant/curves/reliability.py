@@ -194,8 +194,8 @@ def reliability_curve(
     Measured at level 0.95 in ten populations, n = 200, 1000 and 10 000, 300 samples each: whole
     smooth curves were held 94 to 98% of the time, single points of them 94 to 99%.
 
-    The band of "loess" is y plus and minus standard errors: those of the residuals, or under perfect
-    calibration where these are larger.
+    The band of "loess" is y plus and minus standard errors: those of the residuals, or those under
+    perfect calibration where they are larger.
 
     The noise of soft labels is known from their residuals alone; a sketch takes them for the
     probabilities of 0/1 outcomes, which makes bands wider. Cost: one pass over the rows (one sort
@@ -413,8 +413,8 @@ def loess_curve(problem: Problem, band: Band | None) -> Curve:
     is_confidence = band.kind == "confidence"
     sd = np.interp(x, fitted.cells.score, noise.sd if is_confidence else noise.calibrated_sd)
     middle = x + fitted.deviation[shown] if is_confidence else x
-    limits = (np.clip(middle + sign * reach * sd, 0.0, 1.0) for sign in (-1, 1))
-    return _banded(curve, tuple(limits), band)
+    low, high = (np.clip(middle + sign * reach * sd, 0.0, 1.0) for sign in (-1, 1))
+    return _banded(curve, (low, high), band)
 
 
 def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:

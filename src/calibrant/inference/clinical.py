@@ -1,4 +1,4 @@
-"""The table that a clinical validation reports: calibration, overall performance, discrimination."""
+"""The table of a clinical validation: calibration, overall performance, discrimination."""
 
 from __future__ import annotations
 
@@ -364,7 +364,7 @@ class Rows:
         """Return the fit with standard errors that allow for clusters: A^-1 U'U A^-1."""
         inner = (self.p > 0) & (self.p < 1)
         x = np.where(inner, logit(np.where(inner, self.p, 0.5)), 0.0)
-        errors = []
+        errors: list[float] = []
         for offset, slope in ((fit.intercept, 1.0), (fit.joint_intercept, fit.slope)):
             m = expit(offset + slope * x)
             design = np.stack((np.ones_like(x), x))[: len(errors) + 1] * inner
@@ -419,7 +419,10 @@ class Rows:
             fewer = np.array(float(min(1 / (ones @ ones), 1 / (zeros @ zeros))))
             end = float(proportion_lower(np.array(1.0), fewer, np.array((1 - self.level) / 2)))
             return ClinicalEstimate(c, min(c, end), max(c, 1 - end))
-        reach, centre = self.critical * math.sqrt(variance) / (c * (1 - c)), float(logit(np.array(c)))
+        reach, centre = (
+            self.critical * math.sqrt(variance) / (c * (1 - c)),
+            float(logit(np.array(c))),
+        )
         return ClinicalEstimate(c, float(expit(centre - reach)), float(expit(centre + reach)))
 
 

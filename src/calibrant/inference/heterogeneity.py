@@ -74,14 +74,10 @@ class RandomEffects(Result):
     def exponential(self) -> RandomEffects:
         """Return the effects on the scale of which this is the logarithm; tau stays."""
         ends = ("value", "low", "high", "prediction_low", "prediction_high")
-        return RandomEffects(
-            **self._fields() | {end: math.exp(getattr(self, end)) for end in ends}
-        )
+        return RandomEffects(**self._fields() | {end: math.exp(getattr(self, end)) for end in ends})
 
 
-def random_effects(
-    effect: ArrayLike, variance: ArrayLike, *, level: float = 0.95
-) -> RandomEffects:
+def random_effects(effect: ArrayLike, variance: ArrayLike, *, level: float = 0.95) -> RandomEffects:
     """Return the mean of effects by restricted maximum likelihood, with a prediction interval.
 
     Parameters
@@ -318,8 +314,8 @@ def heterogeneity(
         row, effect = _centre_row(name, part, level)
         rows.append(row)
         effects.append(effect)
-    pooled = [_pooled(np.array(column), level) for column in zip(*effects, strict=True)]
-    return Heterogeneity(tuple(rows), pooled[0].exponential(), *pooled[1:], level)
+    o_e, intercept, slope = (_pooled(np.array(one), level) for one in zip(*effects, strict=True))
+    return Heterogeneity(tuple(rows), o_e.exponential(), intercept, slope, level)
 
 
 def _centres(
@@ -364,6 +360,6 @@ def _pooled(effects: FloatArray, level: float) -> RandomEffects:
     """Return random effects of the centres that have an effect with a variance."""
     known = np.isfinite(effects).all(axis=1) & (effects[:, 1] > 0)
     if known.sum() < 2:
-        unknown = dict.fromkeys(RandomEffects.__dataclass_fields__, math.nan)
-        return RandomEffects(**unknown | {"n_centres": int(known.sum()), "level": level})
+        nan = math.nan
+        return RandomEffects(nan, nan, nan, nan, nan, nan, nan, int(known.sum()), level)
     return random_effects(*effects[known].T, level=level)

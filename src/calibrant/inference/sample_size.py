@@ -19,7 +19,8 @@ from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, count, counted, percent
 from calibrant.inference.estimate import estimated
 from calibrant.inference.intervals import Question
-from calibrant.measures.registry import MeasureInfo, find_measure, measures as all_measures
+from calibrant.measures.registry import MeasureInfo, find_measure
+from calibrant.measures.registry import measures as all_measures
 from calibrant.numerics.probability import logit, monotone_root
 
 __all__ = ["NoiseFloor", "SampleSize", "noise_floor", "sample_size"]
@@ -90,7 +91,7 @@ def sample_size(
         Predicted probabilities.
 
         They show how predictions will be distributed: those of a pilot, of the development data, or
-        drawn from a distribution such as ``calibrant.datasets.BetaScores(2, 8).sample(10_000, rng)``.
+        draws from a distribution.
     prevalence : float, optional
         The probability of an event in the new data: all logits are shifted so that predictions have
         this mean. By default the mean of `y_prob`.
@@ -145,7 +146,9 @@ def sample_size(
     generator = read_generator(rng)
     p = _at_prevalence(_predictions(y_prob), prevalence)
     if measure in _ERRORS:
-        n = _simulated_size(find_measure(measure, all_measures().values()), width, p, level, generator)
+        n = _simulated_size(
+            find_measure(measure, all_measures().values()), width, p, level, generator
+        )
     else:
         z = float(ndtri((1 + level) / 2))
         wanted = math.asinh(width / 2) if measure == "o_e" else width / 2
@@ -169,9 +172,7 @@ def _at_prevalence(p: FloatArray, prevalence: float | None) -> FloatArray:
         return p
     wanted = validation.as_float(prevalence)
     if not 0 < wanted < 1:
-        raise CalibrantError(
-            "must lie between 0 and 1", argument="prevalence", value=prevalence
-        )
+        raise CalibrantError("must lie between 0 and 1", argument="prevalence", value=prevalence)
     x = logit(p)
     shift = monotone_root(
         lambda a: float(expit(x + a).mean()) - wanted, -_FARTHEST, _FARTHEST, 1e-10

@@ -146,7 +146,9 @@ def spiegelhalter_test(
     >>> spiegelhalter_test([0, 1, 1, 0, 1], [0.9, 0.8, 0.9, 0.1, 0.7])
     TestResult(Brier score above expected: 0.064 = 0.623 sigma, p = 0.53, n = 5, asymptotic)
     """
-    problem = hard_outcomes(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
+    problem = hard_outcomes(
+        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    )
     pooled = problem.pooled
     factor = 1 - 2 * pooled.score
     noise = pooled.weight_squared * factor**2 * pooled.score * (1 - pooled.score)
@@ -250,7 +252,9 @@ def calibration_slope_test(
     SlopeTestResult(slope 1.155 +- 0.1, intercept at slope 1 -0.1256 +- 0.1, p = 0.15, n = 731)
     """
     level = validation.as_level(level)
-    problem = hard_outcomes(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
+    problem = hard_outcomes(
+        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    )
     pooled = problem.rows.pooled
     origin, x = relative_logits(pooled)
     # U' V^-1 U, in units of x where V is a multiple of the identity.

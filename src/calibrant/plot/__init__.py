@@ -15,6 +15,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.curves.bins_sweep import BinsSweep
     from calibrant.plot.bias_plot import bias_along
     from calibrant.plot.cumulative_plot import cumulative
+    from calibrant.plot.forest_plot import forest
     from calibrant.plot.panels import assessment, small_multiples
     from calibrant.plot.reliability_plot import reliability
     from calibrant.plot.sweep_plot import bins_sweep
@@ -25,6 +26,7 @@ _HOMES = {
     "bias_along": "plot.bias_plot",
     "bins_sweep": "plot.sweep_plot",
     "cumulative": "plot.cumulative_plot",
+    "forest": "plot.forest_plot",
     "reliability": "plot.reliability_plot",
     "small_multiples": "plot.panels",
 }
@@ -35,6 +37,7 @@ __all__ = [
     "bias_along",
     "bins_sweep",
     "cumulative",
+    "forest",
     "reliability",
     "small_multiples",
 ]

@@ -253,7 +253,7 @@ def note_lines(note: Note | None) -> list[str]:
             f"uncertainty {note.uncertainty:.3g}",
         ]
     if isinstance(note, Curve):
-        name = {"density": "density ECE", "binned": "ECE"}.get(note.method, "area")
+        name = {"density": "density ECE", "binned": "ECE", "loess": "ICI"}.get(note.method, "area")
         return [f"{name} {note.area:.3g}"]
     return note.splitlines()
 

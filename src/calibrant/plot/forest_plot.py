@@ -131,9 +131,7 @@ def _draw_mean(ax: Axes, result: Heterogeneity, measure: str, color: Any) -> Non
         (pooled.value, row + _HALF),
     ]
     ax.add_patch(Polygon(corners, color=color, lw=0, zorder=3))
-    ax.hlines(
-        row + 1, pooled.prediction_low, pooled.prediction_high, color=color, lw=3.5, zorder=2
-    )
+    ax.hlines(row + 1, pooled.prediction_low, pooled.prediction_high, color=color, lw=3.5, zorder=2)
     ax.update_datalim(corners)
 
 
