@@ -69,19 +69,19 @@ def test_slope_test_has_both_intercepts():
         assert reach == pytest.approx(norm.ppf(0.975) * getattr(found, f"{name}_error"))
 
 
-def test_against_statsmodels():
+@pytest.mark.parametrize("data", LOADERS)
+def test_against_statsmodels(data):
     sm = pytest.importorskip("statsmodels.api")
-    for load in (LOADERS["flares_NOAA"],):
-        y, p = load()
-        x = np.log(p / (1 - p))
-        joint = sm.GLM(y, sm.add_constant(x), family=sm.families.Binomial()).fit(tol=1e-14)
-        large = sm.GLM(y, np.ones_like(x), offset=x, family=sm.families.Binomial()).fit(tol=1e-14)
-        found = cb.calibration_slope_test(y, p)
-        assert (found.joint_intercept, found.slope) == pytest.approx(tuple(joint.params), abs=1e-8)
-        errors = found.joint_intercept_error, found.slope_error
-        assert errors == pytest.approx(tuple(joint.bse), abs=1e-8)
-        assert found.intercept == pytest.approx(large.params[0], abs=1e-8)
-        assert found.intercept_error == pytest.approx(large.bse[0], abs=1e-8)
+    y, p = LOADERS[data]()
+    x, family = np.log(p / (1 - p)), sm.families.Binomial()
+    joint = sm.GLM(y, sm.add_constant(x), family=family).fit(tol=1e-14)
+    large = sm.GLM(y, np.ones_like(x), offset=x, family=family).fit(tol=1e-14)
+    found = cb.calibration_slope_test(y, p)
+    assert (found.joint_intercept, found.slope) == pytest.approx(tuple(joint.params), abs=1e-8)
+    errors = found.joint_intercept_error, found.slope_error
+    assert errors == pytest.approx(tuple(joint.bse), abs=1e-8)
+    assert found.intercept == pytest.approx(large.params[0], abs=1e-8)
+    assert found.intercept_error == pytest.approx(large.bse[0], abs=1e-8)
 
 
 def test_random_effects_of_the_bcg_trials():

@@ -12,9 +12,10 @@ from calibrant import CalibrantError, clinical_summary
 from calibrant.datasets import load_flares, simulate
 from tests.tolerances import assert_nearly_equal
 
-MEASURES = (
-    "o_e intercept slope joint_intercept ici e50 e90 emax eci brier scaled_brier c_statistic"
-).split()
+MEASURES = [
+    *("o_e", "intercept", "slope", "joint_intercept", "ici", "e50", "e90", "emax", "eci"),
+    *("brier", "scaled_brier", "c_statistic"),
+]
 Z = norm.ppf(0.975)
 
 

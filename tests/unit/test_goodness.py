@@ -227,5 +227,6 @@ def test_spiegelhalter_refuses_soft_labels():
 def test_repr():
     y, p = load_flares("NOAA")
     assert repr(calibration_slope_test(y, p)) == (
-        "SlopeTestResult(slope 1.155 +- 0.1, intercept at slope 1 -0.1256 +- 0.1, p = 0.15, n = 731)"
+        "SlopeTestResult(slope 1.155 +- 0.1, intercept at slope 1 -0.1256 +- 0.1, "
+        "p = 0.15, n = 731)"
     )

@@ -128,8 +128,8 @@ def hosmer_lemeshow_test(
         raise CalibrantError(
             "must have more than two different values where {fitted} is true",
             argument="y_prob",
-            found="{groups} groups",
-            groups=len(table.n),
+            found="{n_found} groups",
+            n_found=len(table.n),
         )
     expected, mean = table.n * table.mean_pred, table.mean_pred
     excess, variance = table.n * table.mean_true - expected, expected * (1 - mean)

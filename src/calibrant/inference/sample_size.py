@@ -289,9 +289,9 @@ def noise_floor(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     level : float
-        The scores in `high` are exceeded with probability 1 - level.
+        Confidence level.
     n_resamples : int
-        Number of simulated samples of outcomes, at least 39.
+        Number of draws of the noise, at least 39.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
 

@@ -60,7 +60,7 @@ def forest(
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
     color : color, optional
-        Colour of the mean and the prediction interval.
+        Colour of the curve.
 
     Returns
     -------
