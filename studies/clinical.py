@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from scipy.special import expit
@@ -44,10 +44,12 @@ POPULATIONS = {
     "low_risk": Scenario("low_risk", LogitNormalScores(-1.5, 1.5), Identity()),
 }
 SIZES = (200, 1000, 10_000)
+_EXACT, _CURVE = ("o_e", "intercept", "slope"), ("ici", "e50", "e90")
 CENTRES = (8, 20, 50)
 LEVEL = 0.95
 # Rows in a centre, and how much centres differ: standard deviations of intercept and slope.
 _ROWS, _SPREAD = (100, 400), (0.3, 0.15)
+_KINDS: tuple[Literal["integrated", "t"], ...] = ("integrated", "t")
 # What floating-point sums of a population may lack.
 _ROUNDING = 1e-9
 
@@ -70,10 +72,11 @@ class Block:
 
 @dataclass(frozen=True)
 class CentreBlock:
-    """A block of repetitions: how often the prediction interval held that of a new centre."""
+    """A block of repetitions: how often prediction intervals of one kind held a new centre."""
 
     n_centres: int
     block: int
+    prediction: str
     measure: str
     repetitions: int
     covered: int
@@ -138,7 +141,7 @@ def measured(name: str, n: int, block: int, *, repetitions: int) -> Iterator[Blo
 
 def predicted(n_centres: int, block: int, *, repetitions: int) -> Iterator[CentreBlock]:
     """Measure one block of sets of centres; logit q = a + b logit p, a and b vary."""
-    inside, widths = np.zeros((2, repetitions, 3))
+    inside, widths = np.zeros((2, repetitions, len(_KINDS), 3))
     for repetition in range(repetitions):
         rng = np.random.default_rng([n_centres, block, repetition])
         sizes = rng.integers(*_ROWS, n_centres)
@@ -146,14 +149,17 @@ def predicted(n_centres: int, block: int, *, repetitions: int) -> Iterator[Centr
         a, b = rng.normal((0.1, 0.9), _SPREAD, (n_centres + 1, 2)).T
         x = rng.normal(-1.0, 1.5, len(centre))
         y = rng.random(len(centre)) < expit(a[centre] + b[centre] * x)
-        found = cb.heterogeneity(y, expit(x), centre, level=LEVEL)
-        for i, (measure, new) in enumerate(_new_centre(a[-1], b[-1]).items()):
-            one = getattr(found, measure)
-            inside[repetition, i] = one.prediction_low <= new <= one.prediction_high
-            widths[repetition, i] = one.prediction_high - one.prediction_low
-    for i, measure in enumerate(("o_e", "intercept", "slope")):
-        covered, width = int(inside[:, i].sum()), float(np.median(widths[:, i]))
-        yield CentreBlock(n_centres, block, measure, repetitions, covered, width)
+        new_centre = _new_centre(a[-1], b[-1])
+        for j, kind in enumerate(_KINDS):
+            found = cb.heterogeneity(y, expit(x), centre, prediction=kind, level=LEVEL)
+            for i, (measure, new) in enumerate(new_centre.items()):
+                one = getattr(found, measure)
+                inside[repetition, j, i] = one.prediction_low <= new <= one.prediction_high
+                widths[repetition, j, i] = one.prediction_high - one.prediction_low
+    for j, kind in enumerate(_KINDS):
+        for i, measure in enumerate(_EXACT):
+            covered, width = int(inside[:, j, i].sum()), float(np.median(widths[:, j, i]))
+            yield CentreBlock(n_centres, block, kind, measure, repetitions, covered, width)
 
 
 def _new_centre(a: float, b: float) -> dict[str, float]:
@@ -171,7 +177,7 @@ def _new_centre(a: float, b: float) -> dict[str, float]:
 def report(tables: Tables) -> Report:
     """Set coverage in one table per size, and that of new centres in another."""
     pooled = _pooled(tables["summaries"], ("population", "n", "measure"))
-    centres = _pooled(tables["centres"], ("n_centres", "measure"))
+    centres = _pooled(tables["centres"], ("n_centres", "prediction", "measure"))
     return Report(text=_text(pooled, centres), tables={"pooled": pooled, "pooled_centres": centres})
 
 
@@ -208,9 +214,9 @@ def _text(pooled: Sequence[Row], centres: Sequence[Row]) -> str:
         ]
         sections.append(f"### n = {n}\n\n{grid(['', *MEASURES.values()], rows)}")
     repetitions = min(row.repetitions for row in pooled)
-    found = {(row.n_centres, row.measure): row for row in centres}
+    found = {(row.n_centres, row.prediction, row.measure): row for row in centres}
     of_centres = [
-        [str(k), *(_coverage(found[k, one]) for one in ("o_e", "intercept", "slope"))]
+        [str(k), *(_coverage(found[k, kind, one]) for kind in _KINDS for one in _EXACT)]
         for k in dict.fromkeys(row.n_centres for row in centres)
     ]
     least = min(row.covered / row.repetitions for row in pooled if row.measure in _EXACT)
@@ -230,10 +236,13 @@ def _text(pooled: Sequence[Row], centres: Sequence[Row]) -> str:
         "How often the prediction interval of `heterogeneity` holds the value of one more centre. "
         f"Centres have {_ROWS[0]} to {_ROWS[1]} rows; intercepts vary with standard deviation "
         f"{_SPREAD[0]}, slopes with {_SPREAD[1]}.",
-        grid(["centres", "O:E", "intercept", "slope"], of_centres),
+        'The usual interval, `prediction="t"`, takes the standard deviation of the centres for '
+        "known; the default allows for its uncertainty.",
+        grid(
+            ["centres", *(f"{MEASURES[one]}, {kind}" for kind in _KINDS for one in _EXACT)],
+            of_centres,
+        ),
     )
 
-
-_EXACT, _CURVE = ("o_e", "intercept", "slope"), ("ici", "e50", "e90")
 
 STUDY = Study(NAME, parts=parts, report=report)

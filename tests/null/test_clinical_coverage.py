@@ -27,4 +27,5 @@ def test_coverage(name):
 
 def test_prediction_intervals_hold_new_centres():
     for row in predicted(20, 999, repetitions=60):
-        assert row.covered >= 0.83 * row.repetitions, row.measure
+        if row.prediction == "integrated":
+            assert row.covered >= 0.85 * row.repetitions, row.measure

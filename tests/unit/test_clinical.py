@@ -108,10 +108,11 @@ def test_clusters_that_repeat_their_row_count_once():
     assert math.log(b.high / b.low) == pytest.approx(ratio * math.log(a.high / a.low))
 
 
-def test_sandwich_of_clusters_by_its_formula():
+@pytest.mark.parametrize(("n", "critical"), [(300, Z), (50, t.ppf(0.975, 49))])
+def test_sandwich_of_rows_and_of_clusters_by_its_formula(n, critical):
     y, p = simulate("overconfident", 300, rng=1)
-    clusters = np.arange(300) // 6
-    found = clinical_summary(y, p, clusters=clusters)
+    clusters = np.arange(300) * n // 300
+    found = clinical_summary(y, p, clusters=clusters if n < 300 else None)
     x = logit(p)
     designs = {"intercept": np.ones((300, 1)), "slope": np.column_stack((np.ones(300), x))}
     for name, design in designs.items():
@@ -120,9 +121,9 @@ def test_sandwich_of_clusters_by_its_formula():
             offset, slope = found.joint_intercept.value, found.slope.value
         m = expit(offset + slope * x)
         bread = np.linalg.inv((design.T * (m * (1 - m))) @ design)
-        scores = np.array([((y - m)[clusters == g] @ design[clusters == g]) for g in range(50)])
-        covariance = bread @ (scores.T @ scores) @ bread * 50 / 49
-        width = 2 * t.ppf(0.975, 49) * math.sqrt(covariance[-1, -1])
+        scores = np.array([((y - m)[clusters == g] @ design[clusters == g]) for g in range(n)])
+        covariance = bread @ (scores.T @ scores) @ bread * n / (n - 1)
+        width = 2 * critical * math.sqrt(covariance[-1, -1])
         one = getattr(found, name)
         assert one.high - one.low == pytest.approx(width, rel=1e-6)
 
@@ -187,6 +188,10 @@ def test_outcomes_that_are_separated():
     assert 0 < found.c_statistic.low < 0.5
     assert math.isnan(found.slope.value)
     assert math.isfinite(found.intercept.value)
+    grouped = clinical_summary(
+        [0, 0, 0, 1, 1, 1], [0.1, 0.2, 0.3, 0.6, 0.7, 0.8], clusters=[*range(6)]
+    )
+    assert math.isnan(grouped.slope.high)
 
 
 def test_one_score():

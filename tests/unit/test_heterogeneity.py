@@ -4,11 +4,12 @@ import math
 
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
 from scipy.special import expit
-from scipy.stats import t
+from scipy.stats import norm, t
 
-from calibrant import CalibrantError, clinical_summary, heterogeneity
+from calibrant import CalibrantError, calibration_slope_test, clinical_summary, heterogeneity
 from calibrant.inference.heterogeneity import random_effects
 
 
@@ -23,7 +24,7 @@ def draw(k=12, spread=0.4, rows=300, seed=0):
 def test_equal_variances_by_hand():
     # tau^2 is the variance of the effects less the sampling variance.
     y = np.array([-1.0, 0.0, 1.0, 2.0])
-    found = random_effects(y, np.full(4, 0.5))
+    found = random_effects(y, np.full(4, 0.5), prediction="t")
     assert found.value == pytest.approx(0.5)
     assert found.tau**2 == pytest.approx(y.var(ddof=1) - 0.5)
     error = math.sqrt(y.var(ddof=1) / 4)
@@ -55,6 +56,35 @@ def test_restricted_likelihood_is_maximal(seed):
     assert loss(tau2) <= min(best.fun, loss(0.0)) + 1e-9
 
 
+def test_integrated_prediction_by_direct_integration():
+    y, v = np.array([-0.4, 0.3, 0.1, 0.6, -0.1]), np.array([0.1, 0.05, 0.2, 0.1, 0.04])
+    found = random_effects(y, v)
+
+    def parts(tau):
+        w = 1 / (v + tau**2)
+        mean = w @ y / w.sum()
+        likelihood = np.prod(np.sqrt(w)) / np.sqrt(w.sum()) * np.exp(-(w @ (y - mean) ** 2) / 2)
+        return likelihood, mean, math.sqrt(tau**2 + 1 / w.sum())
+
+    def below(x):
+        def density(tau):
+            likelihood, mean, sd = parts(tau)
+            return likelihood * norm.cdf((x - mean) / sd)
+
+        total = quad(lambda tau: parts(tau)[0], 0, np.inf)[0]
+        return quad(density, 0, np.inf)[0] / total
+
+    assert below(found.prediction_low) == pytest.approx(0.025, abs=1e-5)
+    assert below(found.prediction_high) == pytest.approx(0.975, abs=1e-5)
+
+
+def test_prediction_intervals_agree_where_centres_are_many_and_differ_much():
+    y = np.random.default_rng(0).normal(0, 1, 400)
+    a, b = (random_effects(y, np.full(400, 0.01), prediction=how) for how in ("integrated", "t"))
+    assert a.prediction_high == pytest.approx(b.prediction_high, rel=0.01)
+    assert a.low == b.low
+
+
 def test_two_centres_have_no_prediction_interval():
     found = random_effects([0.0, 1.0], [0.1, 0.1])
     assert math.isnan(found.prediction_low)
@@ -67,9 +97,11 @@ def test_centres_have_the_values_of_their_rows():
     own = clinical_summary(y[centre == 3], p[centre == 3])
     row = found.centres[3]
     assert (row.centre, row.n, row.n_events) == (3, 300, int(y[centre == 3].sum()))
-    for name in ("o_e", "intercept", "slope"):
+    fit = calibration_slope_test(y[centre == 3], p[centre == 3])
+    assert row.o_e.high == pytest.approx(own.o_e.high)
+    for name in ("intercept", "slope"):
         assert getattr(row, name).value == pytest.approx(getattr(own, name).value)
-        assert getattr(row, name).high == pytest.approx(getattr(own, name).high)
+        assert getattr(row, name).high == pytest.approx(getattr(fit, f"{name}_interval")[1])
 
 
 def test_pooled_o_e_is_pooled_on_the_log_scale():
@@ -132,5 +164,7 @@ def test_refusals():
         heterogeneity(y, p, centre[1:])
     with pytest.raises(CalibrantError, match="at least two effects"):
         random_effects([1.0], [1.0])
+    with pytest.raises(CalibrantError, match="prediction must be one of"):
+        heterogeneity(y, p, centre, prediction="normal")
     with pytest.raises(CalibrantError, match="positive"):
         random_effects([1.0, 2.0], [1.0, 0.0])

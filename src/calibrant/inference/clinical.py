@@ -215,13 +215,18 @@ def clinical_summary(
 
     Notes
     -----
-    Intercepts and slope are fitted by maximum (weighted) likelihood without a penalty, their
-    intervals are estimate +- z standard error. O:E is a ratio of two sums over the rows: its
-    interval is symmetric on the log scale, with variance sum w^2 (y - O:E p)^2 / (sum w y)^2. This
-    is smaller than the usual (1 - ybar) / sum y, which ignores that predictions explain part of
-    the variation of outcomes. The Brier score has a t-interval, the scaled one that of the delta
-    method, the c-statistic that of DeLong on the logit scale. With clusters all standard errors are
-    those of sums over clusters, with quantiles of Student's t.
+    Intercepts and slope are fitted by maximum (weighted) likelihood without a penalty. Their
+    intervals are estimate +- z standard error, by the sandwich formula A^-1 (sum U U') A^-1 with
+    U = w (y - m) x, x = (1, logit p), m the fitted probabilities and A = sum w m (1 - m) x x': they
+    hold where no logistic curve is right. Standard errors of the likelihood alone, which other
+    software prints, are those of :func:`calibrant.calibration_slope_test`.
+
+    O:E is a ratio of two sums over the rows: its interval is symmetric on the log scale, with
+    variance sum w^2 (y - O:E p)^2 / (sum w y)^2. This is smaller than the usual
+    (1 - ybar) / sum y, which ignores that predictions explain part of the variation of outcomes.
+    The Brier score has a t-interval, the scaled one that of the delta method, the c-statistic that
+    of DeLong on the logit scale. With clusters all standard errors are those of sums over clusters,
+    with quantiles of Student's t.
 
     Loess is evaluated at every score up to 1000 distinct scores, beyond that at 800 cells, and
     interpolated. It is not cut off at 0 and 1.
@@ -314,7 +319,7 @@ class Rows:
 
     @cached_property
     def critical(self) -> float:
-        """The quantile of standardised estimates: normal, or t with clusters less one."""
+        """The quantile of standardised estimates: normal, or t with the clusters less one."""
         tail = (1 + self.level) / 2
         if self.cluster is None:
             return float(ndtri(tail))
@@ -347,34 +352,51 @@ class Rows:
         reach = math.exp(self.critical * math.sqrt(variance))
         return ClinicalEstimate(ratio, ratio / reach, ratio * reach)
 
-    def recalibration(self) -> dict[str, ClinicalEstimate]:
-        """Return intercept, slope and joint intercept; rows without a logit are left out."""
+    def recalibration(self, *, robust: bool = True) -> dict[str, ClinicalEstimate]:
+        """Return intercept, slope and joint intercept; rows without a logit are left out.
+
+        Robust standard errors hold where no logistic curve is right; others are those of maximum
+        likelihood.
+        """
         names = ("intercept", "slope", "joint_intercept")
         fit = logistic_recalibration(self.pooled)
         if fit is None:
             return dict.fromkeys(names, _NONE)
-        if self.cluster is not None:
-            fit = self._clustered(fit)
+        if robust:
+            fit = self._sandwich(fit)
         return {
             name: self.around(getattr(fit, name), getattr(fit, f"{name}_error") ** 2)
             for name in names
         }
 
-    def _clustered(self, fit: LogisticRecalibration) -> LogisticRecalibration:
-        """Return the fit with standard errors that allow for clusters: A^-1 U'U A^-1."""
-        inner = (self.p > 0) & (self.p < 1)
-        x = np.where(inner, logit(np.where(inner, self.p, 0.5)), 0.0)
-        errors: list[float] = []
-        for offset, slope in ((fit.intercept, 1.0), (fit.joint_intercept, fit.slope)):
+    def _sandwich(self, fit: LogisticRecalibration) -> LogisticRecalibration:
+        """Return the fit with standard errors from A^-1 sum U U' A^-1, U of rows or clusters."""
+        rows = self._with_logits
+        x = logit(rows.p)
+
+        def errors(offset: float, slope: float, design: FloatArray) -> list[float]:
+            if math.isnan(offset):
+                return [math.nan] * len(design)
             m = expit(offset + slope * x)
-            design = np.stack((np.ones_like(x), x))[: len(errors) + 1] * inner
-            information = np.linalg.pinv((design * (self.w * m * (1 - m))) @ design.T)
-            influence = information @ (design * (self.w * (self.y - m)))
-            errors += [math.sqrt(self.variance(one)) for one in influence]
-        at_one, joint, of_slope = errors
+            information = (design * (rows.w * m * (1 - m))) @ design.T
+            influence = np.linalg.solve(information, design * (rows.w * (rows.y - m)))
+            return [math.sqrt(rows.variance(one)) for one in influence]
+
+        design = np.stack((np.ones_like(x), x))
+        (at_one,) = errors(fit.intercept, 1.0, design[:1])
+        joint, of_slope = errors(fit.joint_intercept, fit.slope, design)
         return replace(
             fit, intercept_error=at_one, joint_intercept_error=joint, slope_error=of_slope
         )
+
+    @property
+    def _with_logits(self) -> Rows:
+        """The rows with p strictly between 0 and 1."""
+        inner = (self.p > 0) & (self.p < 1)
+        if inner.all():
+            return self
+        cluster = None if self.cluster is None else self.cluster[inner]
+        return replace(self, p=self.p[inner], y=self.y[inner], w=self.w[inner], cluster=cluster)
 
     def _brier_influence(self) -> tuple[float, FloatArray]:
         loss, total = (self.y - self.p) ** 2, float(self.w.sum())
