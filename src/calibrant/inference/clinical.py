@@ -256,9 +256,9 @@ def clinical_summary(
     >>> from calibrant.datasets import load_flares
     >>> summary = clinical_summary(*load_flares("NOAA"))
     >>> summary.slope
-    1.155 (0.959 to 1.350)
+    1.155 (0.932 to 1.378)
     >>> print(summary.to_markdown().splitlines()[2])
-    | O:E ratio | 0.937 | 0.881 to 0.996 |
+    | O:E ratio | 0.94 | 0.85 to 1.04 |
     """
     validation.check_choice(smoother, "smoother", ("loess", "kernel"))
     level = validation.as_level(level)

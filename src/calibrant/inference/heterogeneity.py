@@ -119,7 +119,7 @@ def random_effects(
     --------
     >>> found = random_effects([-0.5, 0.1, 0.3], [0.04, 0.02, 0.05])
     >>> round(found.value, 3), round(found.tau, 3)
-    (-0.019, 0.338)
+    (-0.034, 0.355)
     """
     level = validation.as_level(level)
     validation.check_choice(prediction, "prediction", ("integrated", "t"))

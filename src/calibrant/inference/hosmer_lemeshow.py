@@ -116,7 +116,7 @@ def hosmer_lemeshow_test(
     --------
     >>> from calibrant.datasets import load_flares
     >>> hosmer_lemeshow_test(*load_flares("NOAA"))
-    HosmerLemeshowResult(chi2 = 8.872 on 8 degrees of freedom, p = 0.35, n = 731)
+    HosmerLemeshowResult(chi2 = 19.68 on 9 degrees of freedom, p = 0.02, n = 731)
     The P-value depends on the groups: report the slope, the intercept and a curve instead.
     """
     n_groups = validation.as_count(n_groups, "n_groups", minimum=2)
