@@ -29,6 +29,7 @@ TITLES = {
     "logit-smoothing": 'Chidambaram et al., "How Flawed Is ECE?" (2024)',
     "estimating-ece": 'Posocco and Bonnefoy, "Estimating Expected Calibration Errors" (2021)',
     "verdict": "What the verdict of calibrant.assess says, and how often it is right",
+    "clinical": "Coverage of the intervals of calibrant.clinical_summary and heterogeneity",
     "coverage": "Coverage and width of the intervals of calibrant.estimate",
     "power": "Size and power of the tests of calibration",
     "curve": "Accuracy and coverage of the smooth reliability curve",

@@ -13,6 +13,8 @@ import numpy as np
 import polars as pl
 from matplotlib import rcParams
 from matplotlib.axes import Axes
+from numpy.typing import NDArray
+from scipy.special import expit
 
 import calibrant as cb
 
@@ -29,6 +31,28 @@ def _along() -> Axes:
     return cb.plot.bias_along(FLARES.y_true, FLARES.y_prob, month, n_values=10)
 
 
+def _validation() -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.str_]]:
+    """Return the outcomes, risks and hospitals of docs/clinical.md."""
+    rng = np.random.default_rng(8)
+    size = rng.integers(60, 300, 10)
+    logit = rng.normal(-1.4, 1.5, size.sum())
+    shift = np.repeat(rng.normal(0.3, 0.5, 10), size)
+    outcome = rng.random(size.sum()) < expit(shift + 0.85 * logit)
+    return outcome, expit(logit), np.repeat(list("ABCDEFGHIJ"), size)
+
+
+def _clinical() -> Axes:
+    outcome, risk, _ = _validation()
+    table = cb.clinical_summary(outcome, risk)
+    slope, intercept, c = (
+        f"{one.value:.2f}" for one in (table.slope, table.intercept, table.c_statistic)
+    )
+    note = f"slope {slope}, intercept {intercept}, C {c}"
+    ax = cb.plot.reliability(outcome, risk, method="loess", note=note)
+    ax.set(xlabel="predicted risk", ylabel="observed proportion")
+    return ax
+
+
 PICTURES: dict[str, Callable[[], Axes]] = {
     "smooth": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob),
     "binned": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob, method="binned", n_bins=10),
@@ -37,6 +61,8 @@ PICTURES: dict[str, Callable[[], Axes]] = {
     "cumulative": lambda: cb.plot.cumulative(FLARES.y_true, FLARES.y_prob),
     "bias_along": _along,
     "sweep": lambda: cb.plot.bins_sweep(FLARES.y_true, FLARES.y_prob),
+    "clinical": _clinical,
+    "forest": lambda: cb.plot.forest(cb.heterogeneity(*_validation())),
     "assessment": lambda: cb.plot.assessment(RAIN.y_true, RAIN.y_prob),
 }
 

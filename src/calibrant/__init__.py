@@ -32,6 +32,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         MissingDependencyError as MissingDependencyError,
         SketchError as SketchError,
     )
+    from calibrant.inference.clinical import (
+        ClinicalEstimate as ClinicalEstimate,
+        ClinicalSummary as ClinicalSummary,
+        clinical_summary as clinical_summary,
+    )
     from calibrant.inference.compare import Comparison as Comparison, compare as compare
     from calibrant.inference.cumulative_tests import (
         TestResult as TestResult,
@@ -40,6 +45,21 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         subpopulation_test as subpopulation_test,
     )
     from calibrant.inference.estimate import Estimate as Estimate, estimate as estimate
+    from calibrant.inference.heterogeneity import (
+        Heterogeneity as Heterogeneity,
+        RandomEffects as RandomEffects,
+        heterogeneity as heterogeneity,
+    )
+    from calibrant.inference.hosmer_lemeshow import (
+        HosmerLemeshowResult as HosmerLemeshowResult,
+        hosmer_lemeshow_test as hosmer_lemeshow_test,
+    )
+    from calibrant.inference.sample_size import (
+        NoiseFloor as NoiseFloor,
+        SampleSize as SampleSize,
+        noise_floor as noise_floor,
+        sample_size as sample_size,
+    )
     from calibrant.inference.joint_test import (
         CalibrationTest as CalibrationTest,
         TestPart as TestPart,
@@ -107,11 +127,15 @@ _NAMES = {
     "curves.reliability": "local_calibration_error reliability_curve",
     "data.sketch": "Sketch",
     "errors": "CalibrantError MissingDependencyError SketchError",
+    "inference.clinical": "ClinicalEstimate ClinicalSummary clinical_summary",
     "inference.compare": "Comparison compare",
     "inference.cumulative_tests": "TestResult certificate cumulative_test subpopulation_test",
     "inference.estimate": "Estimate estimate",
+    "inference.heterogeneity": "Heterogeneity RandomEffects heterogeneity",
+    "inference.hosmer_lemeshow": "HosmerLemeshowResult hosmer_lemeshow_test",
     "inference.joint_test": "CalibrationTest TestPart calibration_test",
     "inference.regret": "ThresholdRegret threshold_regret",
+    "inference.sample_size": "NoiseFloor SampleSize noise_floor sample_size",
     "inference.slope_tests": "SlopeTestResult calibration_slope_test spiegelhalter_test",
     "io.sketching": "sketch",
     "measures.bin_table": "BinTable bin_table",

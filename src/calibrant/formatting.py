@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -24,6 +25,7 @@ _MAX_ROWS, _END_ROWS = 60, 10
 # Numbers in this range have a fixed number of decimals in tables, others significant digits.
 _FIXED_RANGE = (1e-3, 1e4)
 _MISSING = "-"
+_LATEX_SPECIAL = re.compile(r"[&%$#_{}]")
 # Fields of results on the scale of their interval.
 _INTERVAL_FIELDS = ("value", "difference", "bias_corrected", "low", "high")
 
@@ -201,6 +203,23 @@ class TextTable:
             f"<tr>{''.join(f'<td>{html.escape(cell)}</td>' for cell in row)}</tr>" for row in rows
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def to_markdown(self) -> str:
+        """Return the table in Markdown."""
+        cells = [[cell.replace("|", "\\|") for cell in row] for row in self._all_rows()]
+        head, *body = (f"| {' | '.join(row)} |" for row in cells)
+        return "\n".join([head, f"|{'---|' * len(self.columns)}", *body])
+
+    def to_latex(self) -> str:
+        """Return the table as a LaTeX tabular with booktabs rules."""
+        cells = [[_LATEX_SPECIAL.sub(r"\\\g<0>", cell) for cell in row] for row in self._all_rows()]
+        head, *body = (rf"{' & '.join(row)} \\" for row in cells)
+        first = rf"\begin{{tabular}}{{{'l' * len(self.columns)}}}"
+        rows = [first, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]
+        return "\n".join(rows)
+
+    def _all_rows(self) -> list[tuple[str, ...]]:
+        return [tuple(self.columns), *zip(*self.columns.values(), strict=True)]
 
 
 def cells(values: Iterable[Any], digits: int = 4) -> list[str]:

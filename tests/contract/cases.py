@@ -156,6 +156,20 @@ def _inference() -> dict[str, Case]:
         ]
         found[f"spiegelhalter_test of {name}"] = lambda rows=rows: cb.spiegelhalter_test(*rows)
     found["calibration_slope_test"] = lambda: cb.calibration_slope_test(y, p)
+    found["hosmer_lemeshow_test"] = lambda: cb.hosmer_lemeshow_test(y, p)
+    found["clinical_summary"] = lambda: [
+        number
+        for row in cb.clinical_summary(y, p, **few)._columns().values()
+        for number in row
+        if not isinstance(number, str)
+    ]
+    found["heterogeneity"] = lambda: [
+        getattr(getattr(cb.heterogeneity(y, p, np.arange(len(p)) % 5), measure), name)
+        for measure in ("o_e", "intercept", "slope")
+        for name in ("value", "low", "high", "tau", "prediction_low", "prediction_high")
+    ]
+    found["sample_size"] = lambda: [cb.sample_size(m, 0.3, p).n for m in ("o_e", "slope")]
+    found["noise_floor"] = lambda: cb.noise_floor(p, n_resamples=39, measures=["ece", "ecce_r"])
     found["subpopulation_test"] = lambda: cb.subpopulation_test(
         y, p, group=np.arange(len(p)) % 3 == 0, method="monte_carlo", n_resamples=199
     )
@@ -183,7 +197,7 @@ def _curves() -> dict[str, Case]:
                 y, p, method=method, band=band, n_resamples=200
             )
         )
-        for method in ("binned", "density", "isotonic")
+        for method in ("binned", "density", "isotonic", "loess")
         for band in ("confidence", "consistency", None)
     }
     found["cumulative_curve"] = lambda: cb.cumulative_curve(y, p)

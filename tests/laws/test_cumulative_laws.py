@@ -143,7 +143,7 @@ def test_the_slope_test_needs_no_fit(data):
     assume(np.ptp(p) > 1e-6)
     result = calibration_slope_test(y, p, sample_weight=w)
     assert 0 < result.p_value <= 1
-    fit = result.intercept, result.slope, result.intercept_error, result.slope_error
+    fit = (result.joint_intercept, result.joint_intercept_error, result.slope, result.slope_error)
     assert np.isnan(fit).all() or np.isfinite(fit).all()
 
 

@@ -94,8 +94,9 @@ def test_slope_against_a_general_optimiser(weighted, kind):
     w = rng.exponential(1, 300) + 0.1 if weighted else None
     result = calibration_slope_test(y, p, sample_weight=w)
     fit, errors, statistic = slow_slope(y, p, np.ones(300) if w is None else w)
-    assert (result.intercept, result.slope) == pytest.approx(tuple(fit), abs=1e-6)
-    assert (result.intercept_error, result.slope_error) == pytest.approx(tuple(errors), rel=1e-5)
+    assert (result.joint_intercept, result.slope) == pytest.approx(tuple(fit), abs=1e-6)
+    found = result.joint_intercept_error, result.slope_error
+    assert found == pytest.approx(tuple(errors), rel=1e-5)
     assert result.statistic == pytest.approx(statistic, rel=1e-11)
     assert result.p_value == pytest.approx(math.exp(-statistic / 2), rel=1e-8)
     assert result.n == 300
@@ -106,12 +107,15 @@ def test_slope_of_one_dimensional_case_by_hand():
     y, p = [1, 0, 0, 0, 1, 1, 1, 0], [0.25] * 4 + [0.75] * 4
     result = calibration_slope_test(y, p)
     assert result.slope == pytest.approx(1, abs=1e-12)
-    assert result.intercept == pytest.approx(0, abs=1e-12)
+    assert (result.intercept, result.joint_intercept) == pytest.approx((0, 0), abs=1e-12)
     assert result.p_value == pytest.approx(1)
     # Means 1/2 and 3/4: logits 0 and log 3 at -log 3 and log 3.
     result = calibration_slope_test([1, 1, 0, 0, 1, 1, 1, 0], p)
     assert result.slope == pytest.approx(0.5, abs=1e-12)
-    assert result.intercept == pytest.approx(math.log(3) / 2, abs=1e-12)
+    assert result.joint_intercept == pytest.approx(math.log(3) / 2, abs=1e-12)
+    # At slope 1, with t = exp(a): 4 t / (t + 3) + 12 t / (3 t + 1) = 5 events.
+    t = 5 / 9 + math.sqrt(25 / 81 + 5 / 3)
+    assert result.intercept == pytest.approx(math.log(t), abs=1e-12)
     # U = (1, -log 3), V = 8 * .1875 * diag(1, log(3)^2).
     assert result.statistic == pytest.approx(2 / 1.5, rel=1e-12)
     assert result.p_value == pytest.approx(math.exp(-2 / 3), rel=1e-12)
@@ -158,7 +162,7 @@ def test_slope_refuses(y, p, sentence):
 
 def assert_tested_without_a_fit(y, p, w=None):
     result = calibration_slope_test(y, p, sample_weight=w)
-    fit = result.intercept, result.slope, result.intercept_error, result.slope_error
+    fit = (result.joint_intercept, result.joint_intercept_error, result.slope, result.slope_error)
     assert np.isnan(fit).all()
     y, p, w = np.array(y), np.array(p), np.ones(len(y)) if w is None else np.array(w)
     statistic = slow_statistic(y, p, w, np.column_stack([np.ones(len(p)), logit(p)]))
@@ -219,5 +223,6 @@ def test_spiegelhalter_refuses_soft_labels():
 def test_repr():
     y, p = load_flares("NOAA")
     assert repr(calibration_slope_test(y, p)) == (
-        "SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.15, n = 731)"
+        "SlopeTestResult(slope 1.155 +- 0.1, intercept at slope 1 -0.1256 +- 0.1, "
+        "p = 0.15, n = 731)"
     )

@@ -28,10 +28,10 @@ class Curve(TabularResult):
         The scale of smoothing; nan for methods without one. A cross-validated one is that for
         evenly spread scores: smaller where they are dense, larger where they are sparse.
     area
-        The integral of abs(y - x) times the density that is smoothed alike; for "binned" and
-        "isotonic" the weighted mean of abs(y - x).
+        The integral of abs(y - x) times the density that is smoothed alike; for "binned",
+        "isotonic" and "loess" the weighted mean of abs(y - x) over the rows.
     method
-        "smooth", "density", "binned", "isotonic" or "local".
+        "smooth", "density", "binned", "isotonic", "loess" or "local".
     band
         "confidence", where the population's curve may lie; "consistency", where the curve would
         lie if predictions were calibrated; or None.

@@ -10,6 +10,7 @@ from typing import Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
+from scipy.special import ndtri
 
 from calibrant._base import FloatArray
 from calibrant.curves.bands import (
@@ -30,9 +31,11 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals import Clusters
+from calibrant.inference.clinical import CurveNoise
+from calibrant.inference.intervals import Clusters, Question
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning
+from calibrant.measures.curve_distance import FittedCurve
 from calibrant.measures.density import (
     Bandwidth,
     Densities,
@@ -42,6 +45,7 @@ from calibrant.measures.density import (
 )
 from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics.monotone import isotonic_fit
+from calibrant.numerics.probability import pointwise_tail
 from calibrant.numerics.smoothing import KERNELS
 
 # The number of points of a smooth curve that a page or a screen can show.
@@ -67,7 +71,7 @@ class BandOptions(RowOptions, total=False):
 class CurveOptions(BandOptions, total=False):
     """Options of :func:`reliability_curve`."""
 
-    method: Literal["smooth", "density", "binned", "isotonic"]
+    method: Literal["smooth", "density", "binned", "isotonic", "loess"]
     n_resamples: int
     bandwidth: float | Literal["cv", "smece", "silverman"] | None
     n_bins: BinCount
@@ -91,7 +95,7 @@ def reliability_curve(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
     *,
-    method: Literal["smooth", "density", "binned", "isotonic"] = "smooth",
+    method: Literal["smooth", "density", "binned", "isotonic", "loess"] = "smooth",
     band: Kind | None = "confidence",
     level: float = 0.95,
     simultaneous: bool = False,
@@ -115,11 +119,12 @@ def reliability_curve(
         sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
-    method : {"smooth", "density", "binned", "isotonic"}
+    method : {"smooth", "density", "binned", "isotonic", "loess"}
         "smooth": the diagonal plus residuals smoothed with the reflected Gaussian. "density":
         smoothed outcomes, two kernel density estimates and Bayes' rule.
         "binned": mean outcome against mean prediction, bin by bin. "isotonic": isotonic regression
-        of the outcomes (CORP), which needs rows.
+        of the outcomes (CORP), which needs rows. "loess": local regression as in R (span 0.75,
+        degree 2, tricube weights), the curve of clinical validations, which needs rows.
     band : {"confidence", "consistency"} or None
         "confidence": where the population's curve may lie, at the same bandwidth or bins.
         "consistency": where the curve would lie if predictions were calibrated, around the
@@ -192,7 +197,7 @@ def reliability_curve(
     `area`, the integral of abs(y - x) times the density, is what the eye sees. For a number s and
     "smooth" it is ``smooth_ece(bandwidth=s)``, and for "cv" the same along G. Of smoothed outcomes
     it is :func:`calibrant.density_ece` at that bandwidth, and for "smece" within sqrt(2/pi) times
-    the bandwidth of smECE (Lemma 10). Of "binned" it is the ECE.
+    the bandwidth of smECE (Lemma 10). Of "binned" it is the ECE, of "loess" the ICI.
 
     At each point a curve is a proportion of events, m = sum k w y / sum k w, k being 1 for the rows
     of a bin and the kernel elsewhere. Its effective sample size is n = (sum k w)^2 / sum (k w)^2,
@@ -218,6 +223,9 @@ def reliability_curve(
     and of isotonic curves of non-decreasing probabilities, hold with probability at least `level`.
     MEASURED
 
+    The band of "loess" is y plus and minus standard errors: those of the residuals, or those under
+    perfect calibration where they are larger.
+
     The noise of soft labels is known from their residuals alone; a sketch takes them for the
     probabilities of 0/1 outcomes, which makes bands wider. Cost: one pass over the rows (one sort
     for "isotonic"), then the same work for any n.
@@ -232,6 +240,8 @@ def reliability_curve(
     Dimitriadis, Dümbgen, Henzi, Puke and Ziegel, "Honest calibration assessment for binary outcome
     predictions" (2023): its confidence band.
     Bröcker and Smith, "Increasing the reliability of reliability diagrams" (2007): consistency.
+    Austin and Steyerberg, "Graphical assessment of internal and external calibration of logistic
+    regression models by using loess smoothers" (2014): loess.
     Korn and Graubard, "Confidence intervals for proportions with small expected number of positive
     counts estimated from survey data" (1998): effective sample sizes.
 
@@ -247,7 +257,7 @@ def reliability_curve(
     >>> float(curve.low[0]), round(float(curve.high[0]), 4)
     (0.0, 0.5218)
     """
-    validation.check_choice(method, "method", ("smooth", "density", "binned", "isotonic"))
+    validation.check_choice(method, "method", ("smooth", "density", "binned", "isotonic", "loess"))
     _check_band(band)
     width = _read_bandwidth(bandwidth, method)
     binning = read_binning(n_bins, strategy, "left")
@@ -262,6 +272,8 @@ def reliability_curve(
     if method == "binned":
         bins = binning.bins(problem)
         return binned_curve(problem, asked, bins, table_of(problem, bins))
+    if method == "loess":
+        return loess_curve(problem, asked)
     return isotonic_curve(problem, asked)
 
 
@@ -464,6 +476,28 @@ def isotonic_curve(problem: Problem, band: Band | None) -> Curve:
     area = float(np.dot(fraction, np.abs(y - pooled.score)))
     curve = _curve(pooled.score, y, fraction, area, "isotonic")
     return curve if band is None else _banded(curve, isotonic_limits(problem, y, band), band)
+
+
+def loess_curve(problem: Problem, band: Band | None) -> Curve:
+    """Return the local regression of outcomes on scores, at the scores themselves."""
+    fitted = FittedCurve.of(problem, "loess")
+    densities = DensityError().densities(problem)
+    shown = np.unique(np.linspace(0, len(fitted.score) - 1, _SHOWN_POINTS).astype(np.intp))
+    x = fitted.score[shown]
+    y = np.clip(x + fitted.deviation[shown], 0.0, 1.0)
+    density = np.interp(x, densities.t, densities.weight)
+    curve = _curve(x, y, density, fitted.mean(np.abs(fitted.deviation)), "loess")
+    if band is None:
+        return curve
+    question = Question(band.level, band.n_resamples, band.rng, band.clusters)
+    noise = CurveNoise.of(fitted, problem, question)
+    tails = band.widened(np.array([pointwise_tail(band.level)]))
+    reach = noise.critical(band.level) if band.simultaneous else -float(ndtri(tails[0]))
+    is_confidence = band.kind == "confidence"
+    sd = np.interp(x, fitted.cells.score, noise.sd if is_confidence else noise.calibrated_sd)
+    middle = x + fitted.deviation[shown] if is_confidence else x
+    low, high = (np.clip(middle + sign * reach * sd, 0.0, 1.0) for sign in (-1, 1))
+    return _banded(curve, (low, high), band)
 
 
 def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:

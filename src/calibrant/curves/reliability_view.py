@@ -135,7 +135,7 @@ class ReliabilityView:
     @property
     def is_smooth(self) -> bool:
         """Whether the curve is a kernel estimate, and has a density of scores."""
-        return self.curve.method in ("smooth", "density", "local")
+        return self.curve.method in ("smooth", "density", "local", "loess")
 
     @property
     def known(self) -> Mask:

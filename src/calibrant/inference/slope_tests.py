@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.special import ndtri
 
 from calibrant._base import FloatArray, Result
+from calibrant.data import validation
 from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.problem import Index, Pooled, Problem, joined
 from calibrant.data.sketch import Sketch
@@ -23,20 +25,25 @@ from calibrant.errors import CalibrantError
 from calibrant.formatting import counted, plain_p_value
 from calibrant.inference.cumulative_tests import SMALLEST, TestResult
 from calibrant.inference.intervals import check_clusters, read_codes
-from calibrant.numerics.logistic import fit_logistic, standardize
+from calibrant.numerics.logistic import LogisticFit, fit_logistic, standardize
 
 
 @dataclass(frozen=True, repr=False)
 class SlopeTestResult(Result):
-    """The calibration intercept and slope, logit P(y = 1) = intercept + slope logit(p), tested.
+    """The calibration slope and intercepts, logit P(y = 1) = a + b logit(p), tested.
 
     Attributes
     ----------
-    intercept, slope
-        The fitted coefficients, 0 and 1 for calibrated predictions; nan where the outcomes are
-        separated and there is no fit.
-    intercept_error, slope_error
+    slope, joint_intercept
+        The coefficients fitted together, 1 and 0 for calibrated predictions; nan where the outcomes
+        are separated and there is no fit.
+    intercept
+        The intercept at slope 1: calibration-in-the-large, 0 for calibrated predictions, positive
+        where they are too low.
+    slope_error, joint_intercept_error, intercept_error
         Their standard errors.
+    slope_interval, joint_intercept_interval, intercept_interval
+        Their confidence intervals, coefficient +- z times standard error.
     statistic
         Rao's score statistic at intercept 0 and slope 1, which needs no fit; Hotelling's T-squared
         of the scores of clusters.
@@ -45,6 +52,8 @@ class SlopeTestResult(Result):
         freedom, never 0; of T-squared with so many clusters.
     n
         The number of rows tested.
+    level
+        The confidence level of the intervals.
     n_excluded
         The number of predictions of 0 and 1, whose logits are infinite: they are not tested.
     n_clusters
@@ -58,13 +67,19 @@ class SlopeTestResult(Result):
     statistic: float
     p_value: float
     n: int
+    joint_intercept: float
+    joint_intercept_error: float
+    intercept_interval: tuple[float, float]
+    slope_interval: tuple[float, float]
+    joint_intercept_interval: tuple[float, float]
+    level: float
     n_excluded: int = 0
     n_clusters: int = 0
 
     def _printed(self) -> list[str]:
         sign, number = plain_p_value(self.p_value)
         slope = f"slope {self.slope:.4g} +- {self.slope_error:.2g}"
-        intercept = f"intercept {self.intercept:.4g} +- {self.intercept_error:.2g}"
+        intercept = f"intercept at slope 1 {self.intercept:.4g} +- {self.intercept_error:.2g}"
         rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         without = f", without {counted(self.n_excluded, 'prediction')} of 0 or 1"
         without *= self.n_excluded > 0
@@ -154,7 +169,9 @@ def spiegelhalter_test(
     >>> spiegelhalter_test([0, 1, 1, 0, 1], [0.9, 0.8, 0.9, 0.1, 0.7])
     TestResult(Brier score above expected: 0.064 = 0.623 sigma, p = 0.53, n = 5, asymptotic)
     """
-    problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
+    problem = hard_outcomes(
+        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    )
     pooled = problem.pooled
     factor = 1 - 2 * pooled.score
     noise = float(pooled.weight_squared @ (factor**2 * pooled.score * (1 - pooled.score)))
@@ -188,6 +205,7 @@ def calibration_slope_test(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
+    level: float = 0.95,
     clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
@@ -199,8 +217,9 @@ def calibration_slope_test(
     In logit P(y = 1) = a + b logit(p), tests (a, b) = (0, 1) by the score statistic U' V^-1 U, with
     U = sum w (y - p) x, V = sum w^2 p (1 - p) x x' and x = (1, logit p): chi-squared with 2 degrees
     of freedom for calibrated predictions. Beside it, a and b as fitted by maximum (weighted)
-    likelihood: predictions are over-confident where b < 1, under-confident where b > 1; too low at
-    p = 1/2 where a > 0, too high where a < 0.
+    likelihood: predictions are over-confident where b < 1, under-confident where b > 1. The
+    intercept is that at b = 1, positive where predictions are too low and negative where they are
+    too high; the joint intercept, fitted beside b, describes p = 1/2 alone.
 
     Parameters
     ----------
@@ -211,6 +230,8 @@ def calibration_slope_test(
 
         Predictions of 0 and 1, whose logits are infinite, are left out and counted in
         `n_excluded`; predictions that are all the same are refused.
+    level : float
+        Confidence level.
     clusters : array_like, optional
         One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
         other, clusters are independent. Use at least 20 or 30 clusters.
@@ -226,10 +247,12 @@ def calibration_slope_test(
     Returns
     -------
     SlopeTestResult
-        The joint P-value; slope, intercept and their standard errors, nan where there is no fit.
+        The joint P-value; slope and both intercepts with standard errors and intervals, nan where
+        there is no fit.
 
     See Also
     --------
+    clinical_summary : These and other measures in the table of a clinical validation.
     spiegelhalter_test : The Brier score against its expectation.
     cumulative_test : Has power against any kind of miscalibration.
 
@@ -265,14 +288,17 @@ def calibration_slope_test(
     >>> from calibrant.datasets import load_flares
     >>> y_true, y_prob = load_flares("NOAA")
     >>> calibration_slope_test(y_true, y_prob)
-    SlopeTestResult(slope 1.155 +- 0.1, intercept -0.02635 +- 0.12, p = 0.15, n = 731)
+    SlopeTestResult(slope 1.155 +- 0.1, intercept at slope 1 -0.1256 +- 0.1, p = 0.15, n = 731)
     """
-    problem = _hard(one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label))
+    level = validation.as_level(level)
+    problem = hard_outcomes(
+        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    )
     everything = problem.rows.pooled
     inner = np.flatnonzero((everything.score > 0) & (everything.score < 1))
     pooled = joined([everything], inner)
     n = int(pooled.rows.sum())
-    origin, x = _logits(pooled)
+    origin, x = relative_logits(pooled)
     # U' V^-1 U, in units of x where V is a multiple of the identity.
     noise = pooled.weight_squared * pooled.score * (1 - pooled.score)
     u, _, _ = standardize(x, noise)
@@ -285,17 +311,18 @@ def calibration_slope_test(
         known = _Clustered.read(clusters, sample_weight, problem, pooled)
         scores = known.totals(np.column_stack((np.ones_like(u), u)))
         statistic, p_value = _hotelling(scores, float(noise.sum()))
-    intercept, slope, intercept_error, slope_error = _fit(origin, x, pooled, known)
+    fit = LogisticRecalibration.of(pooled, (origin, x), known)
     return SlopeTestResult(
-        intercept=intercept,
-        slope=slope,
-        intercept_error=intercept_error,
-        slope_error=slope_error,
+        **vars(fit),
         statistic=statistic,
         p_value=max(p_value, SMALLEST),
         n=n,
         n_excluded=problem.n - n,
         n_clusters=0 if known is None else known.n,
+        intercept_interval=_interval(fit.intercept, fit.intercept_error, level),
+        slope_interval=_interval(fit.slope, fit.slope_error, level),
+        joint_intercept_interval=_interval(fit.joint_intercept, fit.joint_intercept_error, level),
+        level=level,
     )
 
 
@@ -368,7 +395,12 @@ def _two_sided(z: float, n_clusters: int) -> float:
     return 2 * float(stdtr(n_clusters - 1, -abs(z)))
 
 
-def _hard(problem: Problem) -> Problem:
+def _interval(value: float, error: float, level: float) -> tuple[float, float]:
+    reach = float(ndtri((1 + level) / 2)) * error
+    return value - reach, value + reach
+
+
+def hard_outcomes(problem: Problem) -> Problem:
     """Return the problem, refusing soft labels."""
     if problem.is_soft:
         raise CalibrantError(
@@ -379,7 +411,7 @@ def _hard(problem: Problem) -> Problem:
     return problem
 
 
-def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
+def relative_logits(pooled: Pooled) -> tuple[float, FloatArray]:
     """Return the logit of one prediction, and how far those of all of them are from it."""
     if not len(pooled.score):
         raise CalibrantError(
@@ -406,31 +438,63 @@ def _logits(pooled: Pooled) -> tuple[float, FloatArray]:
     return float(x[middle]), np.where(excess < 1, apart, x - x[middle])
 
 
-def _fit(
-    origin: float, x: FloatArray, pooled: Pooled, clusters: _Clustered | None
-) -> tuple[float, float, float, float]:
-    """Return intercept, slope and their standard errors for logits origin + x, or nan."""
-    ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
-    # A finite fit needs of each outcome a prediction below one of the other.
-    if not len(ones) or not len(zeros) or ones[0] >= zeros[-1] or zeros[0] >= ones[-1]:
-        return (math.nan,) * 4
-    squares, offset = pooled.weight_squared, origin + x
-    try:
-        fit = fit_logistic(
-            x[:, None], pooled.true, pooled.weight, weight_squared=squares, offset=offset
-        )
-    except np.linalg.LinAlgError:
-        return (math.nan,) * 4
-    covariance = fit.covariance
-    if clusters is not None:
-        from scipy.special import expit
+@dataclass(frozen=True)
+class LogisticRecalibration:
+    """Coefficients of logit P(y = 1) = a + b logit(p), with their standard errors.
 
-        fitted = expit(offset + fit.intercept + fit.slopes[0] * x)
-        scores = clusters.totals(np.column_stack((np.ones_like(x), x)), fitted)
-        spread = scores @ fit.inverse_information
-        covariance = clusters.n / (clusters.n - 1) * (spread.T @ spread)
-    # The fit adds a + b x to the logits origin + x; the intercept is that at a logit of 0.
-    at_zero = np.array([[1.0, -origin], [0.0, 1.0]])
-    intercept, slope = at_zero @ [fit.intercept, fit.slopes[0]] + [0.0, 1.0]
-    errors = np.sqrt(np.diag(at_zero @ covariance @ at_zero.T))
-    return float(intercept), float(slope), float(errors[0]), float(errors[1])
+    `intercept` is a at b = 1, `joint_intercept` and `slope` are fitted together; nan without a fit.
+    """
+
+    intercept: float
+    intercept_error: float
+    slope: float = math.nan
+    slope_error: float = math.nan
+    joint_intercept: float = math.nan
+    joint_intercept_error: float = math.nan
+
+    @classmethod
+    def of(
+        cls,
+        pooled: Pooled,
+        logits: tuple[float, FloatArray],
+        clusters: _Clustered | None = None,
+    ) -> LogisticRecalibration:
+        """Fit rows pooled by score, given the logit of one score and how far others are from it."""
+        origin, x = logits
+        ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
+        if not len(ones) or not len(zeros):
+            return cls(math.nan, math.nan)
+        level = _fitted(np.empty((len(x), 0)), origin + x, pooled, clusters)
+        if level is None:
+            return cls(math.nan, math.nan)
+        at_one = level.intercept, math.sqrt(level.covariance[0, 0])
+        # A finite slope needs of each outcome a prediction below one of the other.
+        if ones[0] >= zeros[-1] or zeros[0] >= ones[-1]:
+            return cls(*at_one)
+        fit = _fitted(x[:, None], origin + x, pooled, clusters)
+        if fit is None:
+            return cls(*at_one)
+        # The fit adds a + b x to the logits origin + x; the intercept is that at a logit of 0.
+        at_zero = np.array([[1.0, -origin], [0.0, 1.0]])
+        joint, slope = (at_zero @ [fit.intercept, fit.slopes[0]] + [0.0, 1.0]).tolist()
+        errors = np.sqrt(np.diag(at_zero @ fit.covariance @ at_zero.T)).tolist()
+        return cls(*at_one, slope, errors[1], joint, errors[0])
+
+
+def _fitted(
+    x: FloatArray, offset: FloatArray, pooled: Pooled, clusters: _Clustered | None
+) -> LogisticFit | None:
+    """Return the fit of logits offset + a + x @ b; None where there is none."""
+    squares = pooled.weight_squared
+    try:
+        fit = fit_logistic(x, pooled.true, pooled.weight, weight_squared=squares, offset=offset)
+    except np.linalg.LinAlgError:
+        return None
+    if clusters is None:
+        return fit
+    from scipy.special import expit
+
+    fitted = expit(offset + fit.intercept + x @ fit.slopes)
+    scores = clusters.totals(np.column_stack((np.ones(len(x)), x)), fitted)
+    spread = scores @ fit.inverse_information
+    return replace(fit, covariance=clusters.n / (clusters.n - 1) * (spread.T @ spread))

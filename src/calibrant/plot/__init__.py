@@ -16,6 +16,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal t
     from calibrant.plot.bias_plot import bias_along
     from calibrant.plot.cumulative_plot import cumulative
     from calibrant.plot.decisions_plot import decision_curve, murphy
+    from calibrant.plot.forest_plot import forest
     from calibrant.plot.panels import assessment, small_multiples
     from calibrant.plot.reliability_plot import reliability
     from calibrant.plot.sweep_plot import bins_sweep
@@ -28,6 +29,7 @@ _HOMES = {
     "cumulative": "plot.cumulative_plot",
     "decision_curve": "plot.decisions_plot",
     "murphy": "plot.decisions_plot",
+    "forest": "plot.forest_plot",
     "reliability": "plot.reliability_plot",
     "small_multiples": "plot.panels",
 }
@@ -39,6 +41,7 @@ __all__ = [
     "bins_sweep",
     "cumulative",
     "decision_curve",
+    "forest",
     "murphy",
     "reliability",
     "small_multiples",

@@ -244,7 +244,7 @@ def note_lines(note: Note | None) -> list[str]:
         parts = ("miscalibration", "discrimination", "uncertainty")
         return [f"{part} {getattr(note, part):.3g}" for part in parts]
     if isinstance(note, Curve):
-        name = {"density": "density ECE", "binned": "ECE"}.get(note.method, "area")
+        name = {"density": "density ECE", "binned": "ECE", "loess": "ICI"}.get(note.method, "area")
         return [f"{name} {note.area:.3g}"]
     return note.splitlines()
 
