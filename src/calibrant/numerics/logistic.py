@@ -38,7 +38,7 @@ def fit_logistic(
     *,
     weight_squared: FloatArray | None = None,
     offset: FloatArray | float = 0.0,
-    ridge: float = 0.0,
+    ridge: float | FloatArray = 0.0,
 ) -> LogisticFit:
     """Fit logit P(y = 1) = offset + intercept + x @ slopes to pooled rows.
 
@@ -50,7 +50,7 @@ def fit_logistic(
         Sums of w y, w and w^2 over the rows pooled at each x; w^2 is taken to be w by default.
     offset : ndarray of shape (n,) or float
         Part of the logit that is known.
-    ridge : float
+    ridge : float or ndarray of shape (k,)
         Penalty ridge / 2 times the weight times the squared slopes of the standardised columns. It
         selects one of the equally good fits of collinear columns.
 
@@ -68,7 +68,7 @@ def fit_logistic(
     """
     u, centre, scale = standardize(x, weight)
     design = np.column_stack((np.ones(len(u)), u))
-    penalty = np.append(0.0, np.full(u.shape[1], ridge * weight.sum()))
+    penalty = np.append(0.0, np.broadcast_to(ridge * weight.sum(), u.shape[1]))
     likelihood = _Likelihood(design, true, weight, offset, penalty)
     coefficients = likelihood.maximum()
     fitted = likelihood.probability(coefficients)

@@ -8,27 +8,43 @@ their scores on held-out rows, and `load` reads saved ones.
 from calibrant.errors import MissingDependencyError
 
 try:
-    from calibrant.recalibration.calibrator import Calibrator
+    from calibrant.recalibration.calibrator import (
+        Calibrator,
+    )
+    from calibrant.recalibration.kernel_methods import (
+        DensityCalibrator,
+        NoisyCalibrator,
+        ResidualCalibrator,
+        SmoothCalibrator,
+    )
     from calibrant.recalibration.maps import (
+        AdjustedMap,
         LogisticMap,
         NoisyMap,
         PiecewiseLinearMap,
         ProbabilityMap,
+        QuadraticMap,
         StepMap,
-        TemperatureMap,
     )
     from calibrant.recalibration.methods import (
         METHODS,
-        BetaCalibrator,
-        DensityCalibrator,
         HistogramCalibrator,
         IdentityCalibrator,
         IsotonicCalibrator,
-        NoisyCalibrator,
-        PlattCalibrator,
         ScalingBinningCalibrator,
-        SmoothCalibrator,
+    )
+    from calibrant.recalibration.multiclass import (
+        MatrixCalibrator,
+        SoftmaxMap,
         TemperatureCalibrator,
+        TemperatureMap,
+        VectorCalibrator,
+    )
+    from calibrant.recalibration.parametric import (
+        BetaCalibrator,
+        PlattCalibrator,
+        QuadraticCalibrator,
+        ShiftCalibrator,
     )
     from calibrant.recalibration.selection import (
         Candidate,
@@ -36,7 +52,9 @@ try:
         cross_fitted,
         recalibrate,
     )
-    from calibrant.recalibration.storage import load
+    from calibrant.recalibration.storage import (
+        load,
+    )
 except ModuleNotFoundError as problem:
     if (problem.name or "").partition(".")[0] != "sklearn":
         raise
@@ -46,6 +64,7 @@ except ModuleNotFoundError as problem:
 
 __all__ = [
     "METHODS",
+    "AdjustedMap",
     "BetaCalibrator",
     "Calibrator",
     "Candidate",
@@ -54,17 +73,24 @@ __all__ = [
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "LogisticMap",
+    "MatrixCalibrator",
     "NoisyCalibrator",
     "NoisyMap",
     "PiecewiseLinearMap",
     "PlattCalibrator",
     "ProbabilityMap",
+    "QuadraticCalibrator",
+    "QuadraticMap",
     "Recalibration",
+    "ResidualCalibrator",
     "ScalingBinningCalibrator",
+    "ShiftCalibrator",
     "SmoothCalibrator",
+    "SoftmaxMap",
     "StepMap",
     "TemperatureCalibrator",
     "TemperatureMap",
+    "VectorCalibrator",
     "cross_fitted",
     "load",
     "recalibrate",

@@ -38,6 +38,8 @@ _FORMAT = "calibrant.recalibration"
 _VERSION = 1
 # The largest maps take a few megabytes.
 _MAX_BYTES = 1 << 28
+# What impossible values of fields may raise.
+_INVALID = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
@@ -83,7 +85,14 @@ def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
         raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
     try:
         return _calibrator(content) if "calibrator" in content else _map(content)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as problem:
         raise CalibrantError(f"not a valid calibrator: {problem}", source=str(path)) from None
 
 
@@ -136,6 +145,8 @@ def _calibrator(content: dict[str, Any]) -> Calibrator:
 
 def _map(content: dict[str, Any]) -> ProbabilityMap:
     fields = dict(content)
+    if "inner" in fields:
+        fields["inner"] = _map(fields["inner"])
     made: ProbabilityMap = _class("ProbabilityMap", fields.pop("map"))(**fields)
     return made
 
