@@ -46,8 +46,8 @@ try:
         QuadraticCalibrator,
         ShiftCalibrator,
     )
+    from calibrant.recalibration.search import Candidate
     from calibrant.recalibration.selection import (
-        Candidate,
         Recalibration,
         cross_fitted,
         recalibrate,

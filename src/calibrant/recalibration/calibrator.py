@@ -62,6 +62,8 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
     n_classes_: int
     maps_: tuple[ProbabilityMap, ...]
+    # Whether several classes are recalibrated by one map of all of them.
+    is_joint = False
 
     @overload
     def fit(self, y_prob: Sketch) -> Self: ...
@@ -293,16 +295,6 @@ def check_positive_column(y_prob: Any, pos_label: Any) -> None:
             argument="pos_label",
             hint="{labels} names both in order",
         )
-
-
-def added_weight(pseudo_count: object, problem: Problem) -> float:
-    """Return the weight of so many rows of mean weight."""
-    count = validation.as_float(pseudo_count)
-    if not 0 <= count < np.inf:
-        raise CalibrantError(
-            "must be a finite number of at least 0", argument="pseudo_count", value=pseudo_count
-        )
-    return count * problem.weight / problem.n
 
 
 def _read_predictions(y_prob: Any, n_classes: int) -> FloatArray:

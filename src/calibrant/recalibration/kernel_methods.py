@@ -28,7 +28,7 @@ from calibrant.measures.density import Bandwidth, Densities, read_density_error
 from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics import smoothing
 from calibrant.numerics.smoothing import GAUSSIAN
-from calibrant.recalibration.calibrator import Calibrator, added_weight
+from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.maps import NoisyMap, PiecewiseLinearMap
 
 # Knots per bandwidth, between which a curve is nearly linear, and the minimum over [0, 1].
@@ -52,20 +52,16 @@ class SmoothCalibrator(Calibrator):
     monotone : bool
         Whether to take the non-decreasing curve nearest in mean square over the scores. Otherwise
         the map may change the order of predictions.
-    pseudo_count : float
-        Number of rows added to every score, whose outcome is that score. It keeps the map
-        strictly between 0 and 1 where probabilities are, so that no finite log score becomes
-        infinite.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
         m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.
 
     Notes
     -----
-    Averaging over neighbours flattens steep curves, so
-    that recalibrating a second time changes predictions a little again. Constant or linear beyond
-    the scores of the rows and in gaps between them. Stored as knots at most a sixteenth of the
-    bandwidth apart. Can be fitted to a sketch.
+    With n rows, values stay between t / (n + 1) and 1 - (1 - t) / (n + 1). Averaging over
+    neighbours flattens steep curves, so that recalibrating a second time changes predictions a
+    little again. Constant or linear beyond the scores of the rows and in gaps between them. Stored
+    as knots at most a sixteenth of the bandwidth apart. Can be fitted to a sketch.
 
     See Also
     --------
@@ -87,18 +83,15 @@ class SmoothCalibrator(Calibrator):
         self,
         bandwidth: float | None = None,
         monotone: bool = False,
-        pseudo_count: float = 1.0,
         mix: bool = False,
     ) -> None:
         self.bandwidth = bandwidth
         self.monotone = monotone
-        self.pseudo_count = pseudo_count
         self.mix = mix
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
         estimate = _smooth_densities(problem, self.bandwidth)
-        added = added_weight(self.pseudo_count, problem) / problem.weight
-        return _curve_map(estimate, self.monotone, added * GAUSSIAN.peak / estimate.bandwidth)
+        return _curve_map(estimate, self.monotone, problem.n)
 
 
 class DensityCalibrator(Calibrator):
@@ -117,10 +110,6 @@ class DensityCalibrator(Calibrator):
     monotone : bool
         Whether to take the non-decreasing curve nearest in mean square over the scores. Otherwise
         the map may change the order of predictions.
-    pseudo_count : float
-        Number of rows added to every score, whose outcome is that score. It keeps the map
-        strictly between 0 and 1 where probabilities are, so that no finite log score becomes
-        infinite.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
         m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.
@@ -152,20 +141,17 @@ class DensityCalibrator(Calibrator):
         bandwidth: Bandwidth = "silverman",
         kernel: Literal["gaussian", "triweight"] = "gaussian",
         monotone: bool = False,
-        pseudo_count: float = 1.0,
         mix: bool = False,
     ) -> None:
         self.bandwidth = bandwidth
         self.kernel = kernel
         self.monotone = monotone
-        self.pseudo_count = pseudo_count
         self.mix = mix
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
         error = read_density_error(bandwidth=self.bandwidth, kernel=self.kernel, bounds=(0.0, 1.0))
         estimate = error.densities(problem)
-        added = added_weight(self.pseudo_count, problem) / problem.weight
-        return _curve_map(estimate, self.monotone, added * error.kernel.peak / estimate.bandwidth)
+        return _curve_map(estimate, self.monotone, problem.n)
 
 
 class ResidualCalibrator(Calibrator):
@@ -180,19 +166,16 @@ class ResidualCalibrator(Calibrator):
     bandwidth : float, optional
         Scale of the kernel; by default the one out of nine from 0.012 to 0.5 with the smallest
         leave-one-out squared error.
-    pseudo_count : float
-        Number of rows added to every score, whose outcome is that score. It keeps the map
-        strictly between 0 and 1 where probabilities are, so that no finite log score becomes
-        infinite.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
         m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.
 
     Notes
     -----
-    The map may change the order of predictions. c is the weight of the added rows. With n rows, it
-    stays between t / (n + 1) and 1 - (1 - t) / (n + 1). Stored as 1025 knots, more for a smaller
-    bandwidth. Can be fitted to a sketch, where the bandwidth is at least what its cells resolve.
+    c is the mean weight of a row: one row is added at every score whose outcome is that score. With
+    n rows, values stay between t / (n + 1) and 1 - (1 - t) / (n + 1), so that no finite log score
+    becomes infinite. The map may change the order of predictions. Stored as 1025 knots or
+    more. Can be fitted to a sketch, where the bandwidth is at least what its cells resolve.
 
     See Also
     --------
@@ -206,15 +189,12 @@ class ResidualCalibrator(Calibrator):
     array([0.2 , 0.5 , 0.79])
     """
 
-    def __init__(
-        self, bandwidth: float | None = None, pseudo_count: float = 1.0, mix: bool = False
-    ) -> None:
+    def __init__(self, bandwidth: float | None = None, mix: bool = False) -> None:
         self.bandwidth = bandwidth
-        self.pseudo_count = pseudo_count
         self.mix = mix
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
-        added = added_weight(self.pseudo_count, problem)
+        added = problem.weight / problem.n
         if self.bandwidth is None:
             scales = [s for s in _BANDWIDTHS if s >= problem.finest_scale] or [_BANDWIDTHS[0]]
         else:
@@ -224,8 +204,7 @@ class ResidualCalibrator(Calibrator):
         errors = [one.left_out_error(problem.pooled) for one in smoothed] if scales[1:] else [0.0]
         best = smoothed[int(np.argmin(errors))]
         t, value = best.t, best.t + best.residual / (best.weight + added * best.kernel(best.t))
-        margin = 1 / (problem.n + 1)
-        return PiecewiseLinearMap(t, np.clip(value, margin * t, 1 - margin * (1 - t)))
+        return PiecewiseLinearMap(t, _within(t, value, problem.n))
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,20 +337,24 @@ def _smooth_densities(problem: Problem, bandwidth: float | None) -> Densities:
     return read_density_error(bandwidth=width, bounds=(0.0, 1.0)).densities(problem)
 
 
-def _curve_map(estimate: Densities, monotone: bool, added: float) -> PiecewiseLinearMap:
-    """Return the regression curve at knots that are close enough for straight lines.
-
-    `added` is the density at t of the rows that are added there with outcome t.
-    """
+def _curve_map(estimate: Densities, monotone: bool, n: int) -> PiecewiseLinearMap:
+    """Return the regression curve at knots that are close enough for straight lines."""
     n_steps = len(estimate.t) - 1
     steps_per_bandwidth = n_steps * estimate.bandwidth / estimate.axis.length
     # A power of two, which divides the number of steps.
     stride = 1 << int(math.log2(max(steps_per_bandwidth / _KNOTS_PER_BANDWIDTH, 1)))
     t, outcome, density = _regression(estimate, min(stride, n_steps // _MIN_KNOTS))
-    outcome = (outcome * density + added * t) / (density + added)
     if validation.as_flag(monotone, "monotone"):
         outcome = isotonic_regression(outcome, sample_weight=density)
-    return PiecewiseLinearMap(t, outcome)
+    return PiecewiseLinearMap(t, _within(t, outcome, n))
+
+
+def _within(t: FloatArray, value: FloatArray, n: int) -> FloatArray:
+    """Return values no nearer to 0 and 1 than the score t is, divided by n + 1.
+
+    So that no outcome that was given a positive probability has an infinite log score.
+    """
+    return np.clip(value, t / (n + 1), 1 - (1 - t) / (n + 1))
 
 
 def _regression(estimate: Densities, stride: int) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -356,6 +356,11 @@ class AdjustedMap(ProbabilityMap):
         """Return the map of probabilities, with noise drawn from a generator."""
         return self._adjusted(p, self.inner.draw(p, rng))
 
+    def simplified(self) -> ProbabilityMap:
+        """Return the inner map where nothing is changed."""
+        is_plain = self.strength == 1 and self.low is None and self.high is None and not self.mix
+        return self.inner if is_plain else self
+
     def content(self) -> dict[str, Any]:
         """Return the class and the fields as plain values."""
         return super().content() | {"inner": self.inner.content()}

@@ -24,18 +24,20 @@ import numpy as np
 from sklearn.isotonic import isotonic_regression
 
 from calibrant._base import FloatArray
+from calibrant.data import validation
 from calibrant.data.binning import Bins
 from calibrant.data.classes import ClassTable
 from calibrant.data.problem import Problem
+from calibrant.errors import CalibrantError
 from calibrant.measures.binned import BinCount, Strategy, read_binning
-from calibrant.recalibration.calibrator import Calibrator, added_weight
+from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.kernel_methods import (
     DensityCalibrator,
     NoisyCalibrator,
     ResidualCalibrator,
     SmoothCalibrator,
 )
-from calibrant.recalibration.maps import PiecewiseLinearMap, ProbabilityMap, StepMap
+from calibrant.recalibration.maps import AdjustedMap, PiecewiseLinearMap, ProbabilityMap, StepMap
 from calibrant.recalibration.multiclass import (
     MatrixCalibrator,
     TemperatureCalibrator,
@@ -55,20 +57,18 @@ class IsotonicCalibrator(Calibrator):
     Parameters
     ----------
     pseudo_count : float
-        Number of rows added to every block of equal values, whose outcome is the mean score of the
-        block. It keeps the map strictly between 0 and 1 where probabilities are, so that no finite
-        log score becomes infinite.
+        Number of rows added to a block of which all outcomes are 0, or all 1; their outcome is the
+        mean score of the block. They keep the map strictly between 0 and 1 where probabilities
+        are, so that no finite log score becomes infinite.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
         m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.
 
     Notes
     -----
-    scikit-learn's ``IsotonicRegression`` where `pseudo_count` is 0: linear between the scores of
-    the rows, constant beyond them. That often ends at 0 and 1, where an outcome to the contrary has an
-    infinite log score. Blocks with added rows, (s + c m) / (n + c) for s events in n rows of mean
-    score m, are made non-decreasing again. Refuses sketches, which do not know the order of scores
-    within a cell.
+    scikit-learn's ``IsotonicRegression``, linear between the scores of the rows and constant beyond
+    them, but for blocks of 0 and 1: there an outcome to the contrary would have an infinite log
+    score. Refuses sketches, which do not know the order of scores within a cell.
 
     See Also
     --------
@@ -93,19 +93,36 @@ class IsotonicCalibrator(Calibrator):
         self.mix = mix
 
     def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
-        pooled, added = problem.rows.pooled, added_weight(self.pseudo_count, problem)
+        pooled = problem.rows.pooled
         mean = np.clip(pooled.true / pooled.weight, 0.0, 1.0)
         fitted = isotonic_regression(mean, sample_weight=pooled.weight)
         block = np.cumsum(np.diff(fitted, prepend=fitted[0]) > 0)
         totals = (pooled.weight, pooled.true, pooled.weight * pooled.score)
         weight, true, pred = (np.bincount(block, v) for v in totals)
-        value = (true + added * pred / weight) / (weight + added)
-        # Small blocks move more than large ones, which can put them out of order.
+        value = _means(weight, true, pred / weight, _added_weight(self.pseudo_count, problem))
+        # Blocks that were moved can be out of order.
         value = np.clip(isotonic_regression(value, sample_weight=weight), 0.0, 1.0)[block]
         # Within a block only the first and the last score matter.
         edge = np.diff(block, prepend=-1, append=block[-1] + 1) != 0
         knots = edge[:-1] | edge[1:]
         return PiecewiseLinearMap(pooled.score[knots], value[knots])
+
+
+def _added_weight(pseudo_count: object, problem: Problem) -> float:
+    """Return the weight of so many rows of mean weight."""
+    count = validation.as_float(pseudo_count)
+    if not 0 <= count < np.inf:
+        raise CalibrantError(
+            "must be a finite number of at least 0", argument="pseudo_count", value=pseudo_count
+        )
+    return count * problem.weight / problem.n
+
+
+def _means(weight: FloatArray, true: FloatArray, prior: FloatArray, added: float) -> FloatArray:
+    """Return mean outcomes, with weight added at the prior where they are 0 or 1."""
+    pure = (true <= 0) | (true >= weight)
+    weight, true = (np.where(pure, v + added * u, v) for v, u in ((weight, 1.0), (true, prior)))
+    return np.divide(true, weight, out=prior.copy(), where=weight > 0)
 
 
 class HistogramCalibrator(Calibrator):
@@ -121,8 +138,8 @@ class HistogramCalibrator(Calibrator):
         Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
         `n_bins` is ignored.
     pseudo_count : float
-        Number of rows added to every bin, whose outcome is its centre. It keeps the map
-        strictly between 0 and 1 where probabilities are, so that no finite log score becomes
+        Number of rows added to a bin of which all outcomes are 0, or all 1; their outcome is its
+        centre. They keep the map strictly between 0 and 1, so that no finite log score becomes
         infinite.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
@@ -165,8 +182,8 @@ class HistogramCalibrator(Calibrator):
     def _fit_problem(self, problem: Problem) -> StepMap:
         bins = read_binning(self.n_bins, self.strategy, "left").bins(problem)
         weight, true = problem.totals(bins, "weight", "true")
-        added = added_weight(self.pseudo_count, problem)
-        return _step_map(bins, weight + added, true + added * bins.centres)
+        added = _added_weight(self.pseudo_count, problem)
+        return _step_map(bins, _means(weight, true, bins.centres, added))
 
 
 class ScalingBinningCalibrator(Calibrator):
@@ -218,21 +235,23 @@ class ScalingBinningCalibrator(Calibrator):
         weight, total = np.zeros((2, bins.n_bins))
         np.add.at(weight, index, pooled.weight)
         np.add.at(total, index, pooled.weight * fitted)
-        return _step_map(bins, weight, total)
+        return _step_map(bins, _means(weight, total, bins.centres, 0.0))
 
 
-def _step_map(bins: Bins, weight: FloatArray, total: FloatArray) -> StepMap:
-    """Return the mean of each bin, its centre where it is empty."""
-    mean = np.divide(total, weight, out=bins.centres.copy(), where=weight > 0)
+def _step_map(bins: Bins, mean: FloatArray) -> StepMap:
+    """Return the map of bins to their means."""
     # Rounding may carry a mean beyond [0, 1].
     return StepMap(bins.edges[1:-1], np.clip(mean, 0.0, 1.0))
 
 
 class IdentityCalibrator(Calibrator):
-    """The identity: leave probabilities unchanged.
+    """The identity: leave probabilities unchanged, or all but those of exactly 0 and 1.
 
     Parameters
     ----------
+    ends : bool
+        Whether probabilities of 0 and 1 that were wrong become the frequency of the outcome there,
+        (s + p) / (n + 1) for s events in n rows. Of two classes only.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
         m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.
@@ -243,8 +262,20 @@ class IdentityCalibrator(Calibrator):
     [0.3]
     """
 
-    def _fit_problem(self, problem: Problem) -> PiecewiseLinearMap:
-        return _IDENTITY
+    def __init__(self, ends: bool = False, mix: bool = False) -> None:
+        self.ends = ends
+        self.mix = mix
+
+    def _fit_problem(self, problem: Problem) -> ProbabilityMap:
+        pooled = problem.pooled
+        values: list[float | None] = [None, None]
+        for k, end in enumerate((0.0, 1.0)):
+            at = pooled.score == end
+            rows, wrong = pooled.rows[at].sum(), np.abs(pooled.residual[at]).sum()
+            if validation.as_flag(self.ends, "ends") and wrong > 0:
+                share = wrong / pooled.weight[at].sum() * rows / (rows + 1)
+                values[k] = float(abs(end - share))
+        return _IDENTITY if values == [None, None] else AdjustedMap(_IDENTITY, 1.0, *values)
 
     def _fit_classes(self, table: ClassTable) -> tuple[ProbabilityMap, ...]:
         # One map for all columns, so that nothing is divided by a sum.
@@ -256,6 +287,7 @@ _IDENTITY = PiecewiseLinearMap(np.array([0.0, 1.0]), np.array([0.0, 1.0]))
 # Each makes a new calibrator; the simplest first.
 METHODS: Mapping[str, Callable[[], Calibrator]] = MappingProxyType(
     {
+        "ends": partial(IdentityCalibrator, ends=True),
         "shift": ShiftCalibrator,
         "temperature": TemperatureCalibrator,
         "platt": PlattCalibrator,

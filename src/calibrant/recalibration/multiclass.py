@@ -207,6 +207,8 @@ class TemperatureCalibrator(Calibrator):
     array([0.21, 0.5 , 0.79])
     """
 
+    is_joint = True
+
     def _fit_problem(self, problem: Problem) -> LogisticMap:
         slope = 1 / fit_temperature(_two_classes(problem))
         return LogisticMap(slope, slope, 0.0)
@@ -267,10 +269,10 @@ class VectorCalibrator(Calibrator):
     Notes
     -----
     Shrunk towards temperature scaling, the more the fewer rows there are per class. All
-    recalibrated probabilities are positive: temperature-scaled ones are mixed with the uniform distribution,
-    m = 1 / (n + 1), before logarithms are taken. n counts rows, not weights; with weights the
-    cross-entropy is a weighted mean. Of two classes, rows are pooled by score, or in a sketch by
-    cell. The order of classes within a row may change. Memory: four times the table.
+    recalibrated probabilities are positive: temperature-scaled ones are mixed with the uniform
+    distribution, m = 1 / (n + 1), before logarithms are taken. n counts rows, not weights; with
+    weights the cross-entropy is a weighted mean. Of two classes, rows are pooled by score, or in a
+    sketch by cell. The order of classes within a row may change. Memory: four times the table.
 
     See Also
     --------
@@ -290,9 +292,10 @@ class VectorCalibrator(Calibrator):
     >>> given = truth * [1, 1, 3]
     >>> given /= given.sum(axis=1, keepdims=True)
     >>> VectorCalibrator().fit(given, label).predict([[0.2, 0.2, 0.6]]).round(2).tolist()
-    [[0.32, 0.33, 0.34]]
+    [[0.34, 0.32, 0.34]]
     """
 
+    is_joint = True
     _is_full = False
 
     def __init__(self, ridge: float = 1.0) -> None:
@@ -350,7 +353,7 @@ class MatrixCalibrator(VectorCalibrator):
     >>> confused = truth @ [[1, 0, 0], [0, 0.8, 0.2], [0, 0.4, 0.6]]
     >>> matrix = MatrixCalibrator().fit(confused, label)
     >>> matrix.predict([[0.2, 0.5, 0.3]]).round(1).tolist()
-    [[0.2, 0.4, 0.4]]
+    [[0.2, 0.4, 0.3]]
     """
 
     _is_full = True

@@ -61,7 +61,7 @@ class ShiftCalibrator(Calibrator):
     >>> from calibrant.datasets import simulate
     >>> y_true, y_prob = simulate("shifted", 20_000)
     >>> ShiftCalibrator().fit(y_prob, y_true).predict([0.1, 0.5, 0.9]).round(2)
-    array([0.09, 0.46, 0.88])
+    array([0.09, 0.47, 0.89])
     """
 
     def _fit_problem(self, problem: Problem) -> LogisticMap:
@@ -173,7 +173,7 @@ class QuadraticCalibrator(Calibrator):
     >>> from calibrant.datasets import simulate
     >>> y_true, y_prob = simulate("overconfident", 20_000)
     >>> QuadraticCalibrator().fit(y_prob, y_true).predict([0.1, 0.5, 0.9]).round(2)
-    array([0.21, 0.5 , 0.79])
+    array([0.2 , 0.5 , 0.78])
     """
 
     def __init__(self, ridge: float = 1.0, mix: bool = False) -> None:
