@@ -11,6 +11,7 @@ try:
     from calibrant.recalibration.calibrator import (
         Calibrator,
     )
+    from calibrant.recalibration.classifier import CalibrantClassifierCV
     from calibrant.recalibration.kernel_methods import (
         DensityCalibrator,
         NoisyCalibrator,
@@ -46,6 +47,7 @@ try:
         QuadraticCalibrator,
         ShiftCalibrator,
     )
+    from calibrant.recalibration.prior_shift import PriorShift
     from calibrant.recalibration.search import Candidate
     from calibrant.recalibration.selection import (
         Recalibration,
@@ -66,6 +68,7 @@ __all__ = [
     "METHODS",
     "AdjustedMap",
     "BetaCalibrator",
+    "CalibrantClassifierCV",
     "Calibrator",
     "Candidate",
     "DensityCalibrator",
@@ -78,6 +81,7 @@ __all__ = [
     "NoisyMap",
     "PiecewiseLinearMap",
     "PlattCalibrator",
+    "PriorShift",
     "ProbabilityMap",
     "QuadraticCalibrator",
     "QuadraticMap",

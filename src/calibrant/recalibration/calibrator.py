@@ -130,10 +130,16 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             n_rows, n_classes, maps = len(table.prob), table.n_classes, self._fit_classes(table)
         else:
             n_rows, n_classes, maps = table.n, 2, (self._fit_problem(table),)
-        if validation.as_flag(getattr(self, "mix", False), "mix"):
-            weight = 1 / (n_rows + 1)
-            maps = tuple(AdjustedMap(one, mix=weight, n_classes=n_classes) for one in maps)
-        return n_classes, maps
+        return n_classes, self._mixed(maps, n_rows, n_classes)
+
+    def _mixed(
+        self, maps: tuple[ProbabilityMap, ...], n_rows: int, n_classes: int = 2
+    ) -> tuple[ProbabilityMap, ...]:
+        """Return maps mixed with the uniform distribution if that is asked for."""
+        if not validation.as_flag(getattr(self, "mix", False), "mix"):
+            return maps
+        weight = 1 / (n_rows + 1)
+        return tuple(AdjustedMap(one, mix=weight, n_classes=n_classes) for one in maps)
 
     def predict(self, y_prob: ArrayLike) -> FloatArray:
         """Return the recalibrated probabilities.
@@ -237,7 +243,7 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     ) -> FloatArray:
         """Return the probabilities with each map applied to its column."""
         check_is_fitted(self, "maps_")
-        p = _read_predictions(y_prob, self.n_classes_)
+        p = read_predictions(y_prob, self.n_classes_)
         if self.n_classes_ == 2 and p.ndim == 2:
             positive = _apply_binary(self.maps_[0], p[:, 1], apply)
             return np.stack((1 - positive, positive), axis=1)
@@ -297,7 +303,7 @@ def check_positive_column(y_prob: Any, pos_label: Any) -> None:
         )
 
 
-def _read_predictions(y_prob: Any, n_classes: int) -> FloatArray:
+def read_predictions(y_prob: Any, n_classes: int) -> FloatArray:
     """Read probabilities to map: one or two columns of two classes, else one column per class."""
     p = as_array(y_prob, "y_prob")
     validation.check_not_empty(p, "y_prob")

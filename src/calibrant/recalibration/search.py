@@ -79,6 +79,7 @@ class Choice:
 
     method: str
     calibrator: Calibrator
+    strength: float
     score_before: float
     p_value: float
     candidates: tuple[Candidate, ...]
@@ -112,15 +113,19 @@ class Search:
             fits = {"ends": _Fit(ends, at_ends), **fits}
         candidates = trial.candidates(fits, read_generator(self.rng))
         p_value, inside = trial.identity_p_values()
+        evidence = 1 - min(inside, *(c.p_value for c in candidates)) / (1 - self.level)
         best = "none"
-        if inside <= 1 - self.level or any(c.p_value <= 1 - self.level for c in candidates):
+        if evidence > 0:
             best = trial.simplest(fits, weight)
         elif "ends" in fits:
             best = "ends"
         fit = fits.get(best, _Fit(IdentityCalibrator(), trial.given))
+        if best not in ("none", "ends"):
+            fit = trial.weakened(fit, evidence, at_ends)
         return Choice(
             method=best,
             calibrator=trial.adjusted(fit, ends, weight),
+            strength=fit.strength,
             score_before=float(trial.weights @ trial.before),
             p_value=p_value,
             candidates=tuple(candidates),
@@ -194,17 +199,22 @@ class _Trial:
 
     def shrunk(self, calibrator: Calibrator, q: FloatArray, at_ends: FloatArray) -> _Fit:
         """Return the held-out predictions mixed with the identity so that the error is smallest."""
-        corrected = at_ends != self.given
-        base = at_ends if isinstance(self.table, Sample) else self.given
-        q = np.where(corrected, base, q)
+        q = np.where(at_ends != self.given, at_ends, q)
         if isinstance(self.table, ClassTable) and not calibrator.is_joint:
             return _Fit(calibrator, q)
-        change = (q - base).reshape(len(q), -1)
-        error = (self.truth - base).reshape(len(q), -1)
+        change = (q - at_ends).reshape(len(q), -1)
+        error = (self.truth - at_ends).reshape(len(q), -1)
         size = float(self.weights @ (change**2).sum(axis=1))
         along = float(self.weights @ (change * error).sum(axis=1))
         strength = min(max(along / size, 0.0), 1.0) if size > 0 else 0.0
-        return _Fit(calibrator, base + strength * (q - base), strength)
+        return _Fit(calibrator, at_ends + strength * (q - at_ends), strength)
+
+    def weakened(self, fit: _Fit, factor: float, at_ends: FloatArray) -> _Fit:
+        """Return a fit of which a fraction of the change is left."""
+        if isinstance(self.table, ClassTable) and not fit.calibrator.is_joint:
+            return fit
+        q = at_ends + factor * (fit.held_out - at_ends)
+        return replace(fit, held_out=q, strength=fit.strength * factor)
 
     def candidates(self, fits: Mapping[str, _Fit], rng: Generator) -> list[Candidate]:
         """Compare the held-out predictions of every method with the probabilities as given."""

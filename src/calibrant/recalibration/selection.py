@@ -128,8 +128,10 @@ def recalibrate(
     score decides. A parametric map is left out where the test of shape still rejects the
     probabilities that it gives, P <= 0.02.
 
-    **How much.** q = p + f (g(p) - p) with the f in [0, 1] that minimises the squared error of the
-    held-out g. Calibrated probabilities that are recalibrated by chance are thus changed little.
+    **How much.** q = p + f (g(p) - p), `strength` f being that in [0, 1] which minimises the
+    squared error of the held-out g, times 1 - P / (1 - level), with P the P-value that decided.
+    Calibrated probabilities that are recalibrated by chance are thus changed little. Maps of each
+    class against the rest are not shrunk.
 
     **Probabilities of exactly 0 and 1** cannot be moved by functions of the logit. Where some were
     wrong, they become the frequency of the outcome there, (s + p) / (n + 1) for s events in n rows,
@@ -183,6 +185,7 @@ def recalibrate(
     return Recalibration(
         method=chosen.method,
         calibrator=chosen.calibrator,
+        strength=chosen.strength,
         score=score,
         score_before=chosen.score_before,
         p_value=chosen.p_value,
@@ -267,6 +270,8 @@ class Recalibration(TabularResult):
         Name of the chosen method; "none" where the probabilities are kept as they are.
     calibrator : Calibrator
         That method fitted to all rows and mixed with the identity; the identity for "none".
+    strength : float
+        Weight of the map against the identity.
     score : {"brier", "log"}
         The proper score that decided.
     score_before : float
@@ -287,6 +292,7 @@ class Recalibration(TabularResult):
 
     method: str
     calibrator: Calibrator
+    strength: float
     score: str
     score_before: float
     p_value: float
@@ -356,11 +362,9 @@ class Recalibration(TabularResult):
     def _printed(self) -> list[str | TextTable]:
         design = f"(level {self.level:g}, {self.cv} folds)"
         before, after = (one["smooth_ece"].value for one in (self.before, self.after))
-        strength = {one.method: one.strength for one in self.candidates}.get(self.method, 1.0)
         sentence = (
-            f"{self.method} at strength {strength:.2f}: on held-out rows smooth_ece goes from "
-            f"{before:.4f} to {after:.4f}, {self.score} score from {self.score_before:.4f} to "
-            f"{self._score_after():.4f} {design}."
+            f"{self.method} at strength {self.strength:.2f}: on held-out rows smooth_ece goes from "
+            f"{before:.4f} to {after:.4f} {design}."
             if self.helps
             else f"Left as given: {p_statement(self.p_value)} for calibration {design}."
         )
@@ -374,7 +378,3 @@ class Recalibration(TabularResult):
             "strength": ["", *(f"{one:.2f}" for one in found["strength"])],
         }
         return [sentence, "", TextTable.of(table, digits=5)]
-
-    def _score_after(self) -> float:
-        found = (one.score for one in self.candidates if one.method == self.method)
-        return next(found, self.score_before)
