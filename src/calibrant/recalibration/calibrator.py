@@ -171,13 +171,13 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     @overload
     def to_sql(self, column: str) -> str: ...
     @overload
-    def to_sql(self, column: Sequence[str]) -> list[str]: ...
-    def to_sql(self, column: str | Sequence[str]) -> str | list[str]:
+    def to_sql(self, column: list[str] | tuple[str, ...]) -> list[str]: ...
+    def to_sql(self, column: str | list[str] | tuple[str, ...]) -> str | list[str]:
         """Return the map as an SQL expression of a column, or one per class of several.
 
         Parameters
         ----------
-        column : str or sequence of str
+        column : str, list or tuple of str
             Name of the column of a binary calibrator, or the names of the columns of all classes;
             they are quoted.
 

@@ -48,7 +48,7 @@ def identity_p_value(p: FloatArray, y: FloatArray, w: FloatArray, soft: bool) ->
     soft : bool
         Whether outcomes are soft labels, whose variance is unknown and taken from the residuals.
     """
-    smallest = 2.0 ** -min(len(p), 1000)
+    smallest = 2.0 ** -float(min(len(p), 1000))
     inside = (p > 0) & (p < 1)
     if np.any(~inside & (p != y) & (w > 0)):
         return smallest  # impossible under the hypothesis
@@ -58,7 +58,7 @@ def identity_p_value(p: FloatArray, y: FloatArray, w: FloatArray, soft: bool) ->
     variance = (y - p) ** 2 if soft else p * (1 - p)
     bases = (np.ones((len(p), 1)), logit(p)[:, None], _cosines(p))
     tests = [score_test(basis, w, y - p, variance) for basis in bases]
-    return min(max(3 * min(tests), smallest), 1.0)
+    return float(min(max(3 * min(tests), smallest), 1.0))
 
 
 def shape_p_value(
@@ -94,7 +94,7 @@ def classes_p_value(p: FloatArray, y: FloatArray, w: FloatArray, soft: bool) -> 
         Whether outcomes are soft labels, whose variance is unknown and taken from the residuals.
     """
     n, n_classes = p.shape
-    smallest = 2.0 ** -min(n, 1000)
+    smallest = 2.0 ** -float(min(n, 1000))
     if np.any((p == 0) & (y > 0) & (w > 0)[:, None]):
         return smallest
     with np.errstate(divide="ignore"):
@@ -118,7 +118,7 @@ def classes_p_value(p: FloatArray, y: FloatArray, w: FloatArray, soft: bool) -> 
             )
             variance -= parts.T @ parts
         tests.append(_chi_squared(both.sum(axis=0), variance))
-    return min(max(len(tests) * min(tests), smallest), 1.0)
+    return float(min(max(len(tests) * min(tests), smallest), 1.0))
 
 
 def score_test(

@@ -98,7 +98,7 @@ class IsotonicCalibrator(Calibrator):
         fitted = isotonic_regression(mean, sample_weight=pooled.weight)
         block = np.cumsum(np.diff(fitted, prepend=fitted[0]) > 0)
         totals = (pooled.weight, pooled.true, pooled.weight * pooled.score)
-        weight, true, pred = (np.bincount(block, v) for v in totals)
+        weight, true, pred = (np.asarray(np.bincount(block, v), dtype=float) for v in totals)
         value = _means(weight, true, pred / weight, _added_weight(self.pseudo_count, problem))
         # Blocks that were moved can be out of order.
         value = np.clip(isotonic_regression(value, sample_weight=weight), 0.0, 1.0)[block]
@@ -268,14 +268,14 @@ class IdentityCalibrator(Calibrator):
 
     def _fit_problem(self, problem: Problem) -> ProbabilityMap:
         pooled = problem.pooled
-        values: list[float | None] = [None, None]
-        for k, end in enumerate((0.0, 1.0)):
+        values: dict[str, float] = {}
+        for name, end in (("low", 0.0), ("high", 1.0)):
             at = pooled.score == end
             rows, wrong = pooled.rows[at].sum(), np.abs(pooled.residual[at]).sum()
             if validation.as_flag(self.ends, "ends") and wrong > 0:
-                share = wrong / pooled.weight[at].sum() * rows / (rows + 1)
-                values[k] = float(abs(end - share))
-        return _IDENTITY if values == [None, None] else AdjustedMap(_IDENTITY, 1.0, *values)
+                frequency = wrong / pooled.weight[at].sum() * rows / (rows + 1)
+                values[name] = float(abs(end - frequency))
+        return AdjustedMap(_IDENTITY, low=values.get("low"), high=values.get("high")).simplified()
 
     def _fit_classes(self, table: ClassTable) -> tuple[ProbabilityMap, ...]:
         # One map for all columns, so that nothing is divided by a sum.

@@ -20,6 +20,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -382,7 +383,7 @@ def fit_softmax(x: FloatArray, outcome: FloatArray, ridge: float, *, full: bool)
 
     loss = _CrossEntropy.of(x, outcome, ridge, full)
     start = np.zeros(loss.penalty.size)
-    options = {"gtol": _SMALL_GRADIENT, "ftol": 0.0, "maxiter": _MAX_ITERATIONS}
+    options: Any = {"gtol": _SMALL_GRADIENT, "ftol": 0.0, "maxiter": _MAX_ITERATIONS}
     found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
     return loss.coefficients(found.x)
 
@@ -430,7 +431,7 @@ class _CrossEntropy:
     @property
     def is_full(self) -> bool:
         """Whether every class depends on all covariates."""
-        return self.penalty.shape[1] > 2
+        return bool(self.penalty.shape[1] > 2)
 
     def coefficients(self, u: FloatArray) -> FloatArray:
         """Return the coefficients from the rescaled ones."""
@@ -461,4 +462,4 @@ class _CrossEntropy:
     def _shortened(self, u: FloatArray) -> FloatArray:
         """Return (1 + a a')^-1/2 u for every class."""
         along = (self.direction * u).sum(axis=1, keepdims=True)
-        return u - self.shortening * along * self.direction
+        return np.asarray(u - self.shortening * along * self.direction)

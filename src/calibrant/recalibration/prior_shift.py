@@ -88,8 +88,8 @@ class PriorShift(Calibrator):
     array([0.01 , 0.083])
     >>> from calibrant.datasets import simulate
     >>> y_true, y_prob = simulate("perfect", 5000)
-    >>> estimated = PriorShift(trained_rate=0.5).fit(y_prob[y_prob > 0.3])
-    >>> bool(estimated.low_ < estimated.rate_ < estimated.high_)
+    >>> estimated = PriorShift(trained_rate=0.5).fit(y_prob)
+    >>> bool(estimated.low_ < 0.5 < estimated.high_)
     True
     """
 
@@ -177,7 +177,7 @@ def _read_rates(rate: Any, name: str, size: int | None = None) -> FloatArray:
         raise CalibrantError(
             "must have as many classes as {trained_rate}", argument=name, value=len(rates)
         )
-    return rates / rates.sum()
+    return np.asarray(rates / rates.sum())
 
 
 def _read_rows(
@@ -235,14 +235,11 @@ def _maximum(ratio: FloatArray, weight: FloatArray) -> FloatArray:
         density = np.maximum(ratio @ b, np.finfo(float).tiny)
         return -float(weight @ np.log(density)) / total, -(weight / density) @ ratio / total
 
+    is_one: Any = {"type": "eq", "fun": lambda b: b.sum() - 1, "jac": np.ones_like}
+    options: Any = {"ftol": _TOLERANCE, "maxiter": _MAX_ITERATIONS}
+    bounds = [(0.0, 1.0)] * n_classes
     found = minimize(
-        loss,
-        rates,
-        jac=True,
-        method="SLSQP",
-        bounds=[(0.0, 1.0)] * n_classes,
-        constraints={"type": "eq", "fun": lambda b: b.sum() - 1, "jac": np.ones_like},
-        options={"ftol": _TOLERANCE, "maxiter": _MAX_ITERATIONS},
+        loss, rates, jac=True, method="SLSQP", bounds=bounds, constraints=is_one, options=options
     )
     best = np.clip(found.x, 0.0, 1.0)
     return np.asarray(best / best.sum() if loss(best / best.sum())[0] <= loss(rates)[0] else rates)

@@ -231,8 +231,8 @@ class _Trial:
         if not self.table.is_soft:
             with np.errstate(over="ignore"):
                 for k, fit in enumerate(fits.values()):
-                    both = (mixed(one, self.mix) for one in (self.given, fit.held_out))
-                    rows = outcome_noise(*both, self.score)
+                    p, q = (mixed(one, self.mix) for one in (self.given, fit.held_out))
+                    rows = outcome_noise(p, q, self.score)
                     noise[k] = np.square(self.weights) @ np.where(self.weights > 0, rows, 0.0)
         error = np.sqrt(np.maximum(covariance.diagonal(), noise))
         p_value = joint_tails(mean, error, covariance, n, rng)
@@ -288,7 +288,7 @@ class _Trial:
     def adjusted(self, fit: _Fit, ends: Calibrator, weight: AnyArray | None) -> Calibrator:
         """Return the calibrator fitted to all rows, its map mixed with the identity."""
         p, outcome = columns(self.table)
-        fitted = clone(fit.calibrator).fit(p, outcome, sample_weight=weight)
+        fitted: Calibrator = clone(fit.calibrator).fit(p, outcome, sample_weight=weight)
         change: dict[str, Any] = {"mix": self.mix, "n_classes": fitted.n_classes_}
         corrected = clone(ends).fit(p, outcome, sample_weight=weight).maps_[0]
         is_identity = isinstance(fit.calibrator, IdentityCalibrator) and not fit.calibrator.ends

@@ -136,6 +136,8 @@ def _calibrator(content: dict[str, Any]) -> Calibrator:
     n_classes, maps = content["n_classes"], tuple(_map(one) for one in content["maps"])
     if type(n_classes) is not int or n_classes < 2:
         raise ValueError(f"it has {n_classes!r} classes")
+    if len(maps) != 1 and (len(maps) != n_classes or n_classes == 2):
+        raise ValueError(f"it has {len(maps)} maps")
     calibrator.n_classes_, calibrator.maps_ = n_classes, maps
     # Maps that do not fit the calibrator are found here rather than in use.
     example = np.full(1, 0.5) if n_classes == 2 else np.full((1, n_classes), 1 / n_classes)

@@ -8,12 +8,8 @@ pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 import calibrant as cb
 from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.recalibration.selection import (
-    assign_folds,
-    joint_tails,
-    outcome_noise,
-    read_rows,
-)
+from calibrant.recalibration.evidence import joint_tails, outcome_noise
+from calibrant.recalibration.search import assign_folds, read_rows
 from tests.tolerances import assert_nearly_equal, nearly
 
 QUICK = {"n_resamples": 50}
@@ -38,8 +34,6 @@ def test_no_map_was_fitted_to_the_rows_it_recalibrates():
     y, p = rng.integers(0, 2, 50), rng.permutation(50) / 64
     assert Memory().fit(p, y).predict(p).tolist() == [1] * 50
     assert rc.cross_fitted(Memory(), p, y).tolist() == [0] * 50
-    found = rc.recalibrate(y, p, method=Memory(), level=1e-9, **QUICK)
-    assert found.candidates[0].score == pytest.approx(y.mean())
 
 
 def test_folds_are_even_in_size_and_outcome():
@@ -65,7 +59,8 @@ def test_helps_where_the_error_is_large():
     y, p = simulated("overconfident", 3000)
     found = rc.recalibrate(y, p, **QUICK)
     assert found.helps
-    assert found.method in ("temperature", "platt", "beta", "smooth_monotone", "density_monotone")
+    assert found.method == "temperature"
+    assert found.p_value < 1e-6
     assert found.before["smooth_ece"].value == nearly(cb.smooth_ece(y, p))
     assert found.after["smooth_ece"].value == nearly(cb.smooth_ece(y, found.held_out))
     assert found.after["smooth_ece"].value < 0.03
@@ -74,11 +69,13 @@ def test_helps_where_the_error_is_large():
     assert best.score == pytest.approx(cb.brier_score(y, found.held_out))
     assert best.improvement == pytest.approx(found.score_before - best.score)
     assert best.p_value < 0.05
-    assert len(found.candidates) == 6
-    # The calibrator itself was fitted to all rows.
+    assert len(found.candidates) == 7
+    # The calibrator itself was fitted to all rows, and mixed with the identity.
     again = type(found.calibrator)(**found.calibrator.get_params()).fit(p, y)
-    assert found.predict(p) == pytest.approx(again.predict(p), abs=1e-9)  # fits end by rounding
-    assert repr(found).startswith(f"{found.method} helps: on held-out rows smooth_ece goes from")
+    shrunk = p + found.strength * (again.predict(p) - p)
+    assert found.predict(p) == pytest.approx(shrunk, abs=1e-9)  # fits end by rounding
+    assert found.strength == pytest.approx(best.strength * (1 - found.p_value / 0.05))
+    assert repr(found).startswith("temperature at strength ")
 
 
 def test_keeps_calibrated_predictions():
@@ -90,7 +87,7 @@ def test_keeps_calibrated_predictions():
         assert found.after is found.before
         assert found.held_out.tolist() == p.tolist()
         assert found.predict([0.123]).tolist() == [0.123]
-        assert repr(found).startswith("No method lowers the brier score")
+        assert repr(found).startswith("Left as given: P = ")
 
 
 def test_few_rows_are_no_evidence():
@@ -175,18 +172,26 @@ def test_scores_are_those_of_the_measures(score):
         found = rc.recalibrate(y, p, score=score, method="platt", **QUICK)
         assert found.score_before == pytest.approx(measure(y, p))
         held_out = rc.cross_fitted(rc.PlattCalibrator(), p, y)
-        assert found.candidates[0].score == pytest.approx(measure(y, held_out))
+        shrunk = p + found.candidates[0].strength * (held_out - p)
+        assert found.candidates[0].score == pytest.approx(measure(y, shrunk))
 
 
 def test_infinite_scores():
     y, p = simulated("overconfident", 400)
     p = np.where(np.arange(400) == 7, 1.0 - y[7], p)
-    with pytest.raises(CalibrantError, match=r"log score infinite; got 0.0 at index 7: use score"):
+    with pytest.raises(
+        CalibrantError,
+        match=r"log score infinite; got 0.0 at index 7: use score='brier' or mix=True",
+    ):
         rc.recalibrate(y, p, score="log", **QUICK)
     w = np.arange(400) != 7
     found = rc.recalibrate(y, p, score="log", sample_weight=w, **QUICK)
-    isotonic = next(one for one in found.candidates if one.method == "isotonic")
-    assert (isotonic.score, isotonic.improvement, isotonic.p_value) == (np.inf, -np.inf, 1.0)
+    assert np.isfinite([one.score for one in found.candidates]).all()
+    plain = rc.IsotonicCalibrator(pseudo_count=0)
+    y, p = simulated("perfect", 400, 3)
+    found = rc.recalibrate(y, p, score="log", method=[plain, "platt"], **QUICK)
+    if found.candidates[0].strength == 1:
+        assert found.candidates[0].score == np.inf
     assert np.isfinite(found.score_before)
 
 
@@ -195,11 +200,9 @@ def test_weights():
     w = np.random.default_rng(0).integers(0, 3, 500)
     found = rc.recalibrate(y, p, sample_weight=w, method="platt", **QUICK)
     assert found.score_before == pytest.approx(cb.brier_score(y, p, sample_weight=w))
-    assert found.candidates[0].score == pytest.approx(
-        cb.brier_score(
-            y, rc.cross_fitted(rc.PlattCalibrator(), p, y, sample_weight=w), sample_weight=w
-        )
-    )
+    held_out = rc.cross_fitted(rc.PlattCalibrator(), p, y, sample_weight=w)
+    shrunk = p + found.candidates[0].strength * (held_out - p)
+    assert found.candidates[0].score == pytest.approx(cb.brier_score(y, shrunk, sample_weight=w))
 
 
 def test_several_classes_by_name():
@@ -233,7 +236,7 @@ def test_as_plain_values():
     found = rc.recalibrate(y, p, **QUICK)
     plain = found.to_dict()
     assert "calibrator" not in plain
-    assert plain["candidates"][0]["method"] == "temperature"
+    assert plain["candidates"][0]["method"] == "shift"
     assert plain["before"]["n"] == 300
     assert len(plain["held_out"]) == 300
     assert found.to_frame()["method"].tolist() == [one.method for one in found.candidates]
