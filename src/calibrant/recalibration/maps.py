@@ -235,7 +235,7 @@ class LogisticMap(ProbabilityMap):
             # A coefficient of 0 removes its term where the logarithm is infinite, too.
             low = self.a * np.log(p) if self.a > 0 else np.zeros_like(p)
             high = -self.b * np.log1p(-p) if self.b > 0 else np.zeros_like(p)
-        return np.asarray(expit(low + high + self.c))
+        return within(p, expit(low + high + self.c))
 
     def _expression(self, column: str) -> str:
         terms = [f"{literal(self.a)} * LN({column})"] * (self.a > 0)
@@ -285,7 +285,7 @@ class QuadraticMap(ProbabilityMap):
         linear = self.b * x if self.b else 0.0
         with np.errstate(invalid="ignore"):
             z = self.a + np.where(np.isinf(x), x, linear + square)
-        return np.asarray(expit(z if self.b or self.c else np.full_like(p, self.a)))
+        return within(p, expit(z if self.b or self.c else np.full_like(p, self.a)))
 
     def _expression(self, column: str) -> str:
         x = f"LN({column} / (1 - {column}))"
@@ -442,6 +442,15 @@ def mixed(p: FloatArray, weight: float) -> FloatArray:
     """Return (1 - weight) p + weight / C: one column counts as the second of two classes."""
     n_classes = p.shape[1] if p.ndim == 2 else 2
     return np.asarray((1 - weight) * p + weight / n_classes) if weight else p
+
+
+def within(p: FloatArray, q: FloatArray) -> FloatArray:
+    """Return q, but not rounded to 0 or 1 where p is neither.
+
+    There a log score that was finite would become infinite.
+    """
+    bounded = np.clip(q, np.finfo(float).tiny, 1 - 2.0**-53)
+    return np.where((p > 0) & (p < 1), bounded, q)
 
 
 def as_probabilities(p: AnyArray) -> FloatArray:

@@ -235,7 +235,9 @@ class ScalingBinningCalibrator(Calibrator):
         weight, total = np.zeros((2, bins.n_bins))
         np.add.at(weight, index, pooled.weight)
         np.add.at(total, index, pooled.weight * fitted)
-        return _step_map(bins, _means(weight, total, bins.centres, 0.0))
+        # A bin of scores of 0 only, or of 1, has one row of its centre added.
+        added = problem.weight / problem.n
+        return _step_map(bins, _means(weight, total, bins.centres, added))
 
 
 def _step_map(bins: Bins, mean: FloatArray) -> StepMap:

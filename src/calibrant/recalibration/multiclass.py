@@ -41,6 +41,7 @@ from calibrant.recalibration.maps import (
     mixed_sql,
     normalised,
     set_field,
+    within,
 )
 
 # The range of fitted temperatures. Outcomes that are all predicted call for 0, outcomes that are
@@ -89,7 +90,7 @@ class TemperatureMap(_JointMap):
         """Return the map of rows of class probabilities."""
         # Relative to the largest of the row, so that not all powers underflow.
         power = (p / p.max(axis=1, keepdims=True)) ** (1 / self.temperature)
-        return np.asarray(power / power.sum(axis=1, keepdims=True))
+        return within(p, power / power.sum(axis=1, keepdims=True))
 
     def _class_expressions(self, columns: Sequence[str]) -> list[str]:
         powers = [f"POWER({name}, {literal(1 / self.temperature)})" for name in columns]

@@ -23,7 +23,7 @@ from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.problem import Problem
 from calibrant.numerics.logistic import fit_logistic, standardize
-from calibrant.numerics.probability import logit
+from calibrant.numerics.probability import logit, monotone_root
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.maps import LogisticMap, QuadraticMap
 
@@ -241,10 +241,16 @@ class _Scores:
         return bool(np.ptp(logit(self.score)) < _MIN_RANGE)
 
     def shift(self) -> float:
-        """Return the change of all logits that is most likely."""
-        x = np.empty((len(self.score), 0))
-        true, offset = self.target * self.weight, logit(self.score)
-        return fit_logistic(x, true, self.weight, offset=offset).intercept
+        """Return the change of all logits that is most likely: it makes the mean that of targets."""
+        from scipy.special import expit
+
+        x, true = logit(self.score), self.target @ self.weight
+        middle = float(logit(true / self.weight.sum()))
+
+        def excess(change: float) -> float:
+            return float(self.weight @ expit(x + change) - true)
+
+        return monotone_root(excess, middle - float(x.max()), middle - float(x.min()), 1e-12)
 
 
 def _fit_logistic_map(problem: Problem, *, one_slope: bool) -> LogisticMap:

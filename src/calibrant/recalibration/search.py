@@ -200,7 +200,7 @@ class _Trial:
     def shrunk(self, calibrator: Calibrator, q: FloatArray, at_ends: FloatArray) -> _Fit:
         """Return the held-out predictions mixed with the identity so that the error is smallest."""
         q = np.where(at_ends != self.given, at_ends, q)
-        if isinstance(self.table, ClassTable) and not calibrator.is_joint:
+        if isinstance(self.table, ClassTable):
             return _Fit(calibrator, q)
         change = (q - at_ends).reshape(len(q), -1)
         error = (self.truth - at_ends).reshape(len(q), -1)

@@ -1,5 +1,9 @@
 """CalibrantClassifierCV: scikit-learn's checks, pipelines, searches, and better probabilities."""
 
+import contextlib
+import warnings
+from unittest import SkipTest
+
 import numpy as np
 import pytest
 
@@ -32,11 +36,9 @@ def test_checks_of_scikit_learn(estimator):
     checks = list(estimator_checks_generator(model, expected_failed_checks=EXPECTED, mark="skip"))
     assert len(checks) > 40
     for one, check in checks:
-        try:
+        # Classifiers warn of the data that the checks are about.
+        with warnings.catch_warnings(action="ignore"), contextlib.suppress(SkipTest):
             check(one)
-        except Exception as problem:
-            if type(problem).__name__ != "SkipTest":
-                raise
 
 
 def rows(n=800, seed=0, **options):

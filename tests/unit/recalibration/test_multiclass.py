@@ -51,7 +51,7 @@ def test_the_loss_by_hand():
     assert twin.softmax_loss(p, [0, 1], 1.0, np.eye(2), np.zeros(2), 1.0) == pytest.approx(
         np.log(2)
     )
-    off = np.eye(2) + [[0, 3], [0, 0]]
+    off = np.array([[1.0, 3.0], [0.0, 1.0]])
     bias = np.array([3 * np.log(2), 0])  # takes back what M adds
     penalty = 2 / 2 * (bias[0] ** 2 + 9)
     assert twin.softmax_loss(p, [0, 1], 1.0, off, bias, 1.0) == pytest.approx(np.log(2) + penalty)

@@ -8,7 +8,13 @@ pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 import calibrant as cb
 from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.recalibration.evidence import joint_tails, outcome_noise
+from calibrant.recalibration.evidence import (
+    classes_p_value,
+    identity_p_value,
+    joint_tails,
+    outcome_noise,
+    score_test,
+)
 from calibrant.recalibration.search import assign_folds, read_rows
 from tests.tolerances import assert_nearly_equal, nearly
 
@@ -283,3 +289,81 @@ def test_sketches_and_swapped_arguments():
         rc.recalibrate(p, y.astype(float))
     with pytest.raises(CalibrantError, match=r"fit\(y_prob, y_true\)"):
         rc.cross_fitted(rc.PlattCalibrator(), y.astype(float), p)
+
+
+def test_predictions_of_0_and_1_that_were_wrong():
+    # Stated confidences, of which 1.0 is right in 17 of 20 rows.
+    rng = np.random.default_rng(0)
+    p = np.repeat(np.arange(1, 21) / 20, 20)
+    y = (rng.random(400) < p).astype(int)
+    y[-3:] = 0
+    found = rc.recalibrate(y, p, **QUICK)
+    assert found.method == "ends"
+    assert found.predict([0.5, 1.0]).tolist() == pytest.approx([0.5, 18 / 21])
+    assert found.p_value < 1e-100
+    # Beside another error, both are corrected.
+    q = np.where(p < 1, p / 2, p)
+    z = np.where(p < 1, rng.random(400) < q, y).astype(int)
+    both = rc.recalibrate(z, p, **QUICK)
+    assert both.method not in ("none", "ends")
+    assert both.predict([1.0])[0] == pytest.approx(18 / 21)
+    assert both.predict([0.5])[0] < 0.35
+
+
+def test_no_finite_log_score_becomes_infinite():
+    # A step: isotonic blocks of one outcome, and fresh rows to the contrary.
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        p = rng.random(200)
+        y = (rng.random(200) < np.where(p < 0.5, 0.02, 0.98)).astype(int)
+        fresh = np.concatenate((rng.random(500), [1e-12, 1 - 1e-12]))
+        found = rc.recalibrate(y, p, **QUICK)
+        for outcome in (0, 1):
+            assert np.isfinite(cb.log_score(np.full(502, outcome), found.predict(fresh)))
+
+
+@pytest.mark.parametrize("name", [n for n in rc.METHODS if n != "noisy"])
+def test_no_method_makes_a_finite_log_score_infinite(name):
+    rng = np.random.default_rng(1)
+    p = np.concatenate((rng.random(60), [0.0] * 5, [1.0] * 5))
+    y = (p > 0.5).astype(int)
+    fresh = np.array([1e-9, 0.001, 0.3, 0.7, 0.999, 1 - 1e-9])
+    q = rc.METHODS[name]().fit(p, y).predict(fresh)
+    assert np.all((q > 0) & (q < 1))
+    mixed = rc.METHODS[name]
+    if "mix" in mixed().get_params():
+        q = mixed(mix=True).fit(p, y).predict([0.0, 0.5, 1.0])
+        assert np.all((q >= 0.5 / 71) & (q <= 1 - 0.5 / 71))
+
+
+def test_mixing_makes_log_scores_finite():
+    y, p = simulated("overconfident", 400)
+    p = np.where(np.arange(400) == 7, 1.0 - y[7], p)
+    found = rc.recalibrate(y, p, score="log", mix=True, **QUICK)
+    assert np.isfinite(found.score_before)
+    assert np.isfinite(cb.log_score(y, found.predict(p)))
+    assert found.predict([0.0])[0] > 0
+
+
+def test_the_score_test_by_hand():
+    # Level alone: four rows of 1/2, all events: (4 - 2)^2 / (4 / 4) = 4, one degree of freedom.
+    p, y, w = np.full(4, 0.5), np.ones(4), np.ones(4)
+    assert score_test(np.ones((4, 1)), w, y - p, p * (1 - p)) == pytest.approx(0.0455002639)
+    # Of one score, level, spread and shape are one and the same; 2^-4 is the least.
+    assert identity_p_value(p, y, w, False) == pytest.approx(3 * 0.0455002639)
+    assert identity_p_value(np.array([0.0, 0.5]), np.array([1.0, 0.0]), w[:2], False) == 0.25
+
+
+def test_size_of_the_test_of_calibration():
+    rng = np.random.default_rng(5)
+    p_values = []
+    for _ in range(400):
+        p = rng.random(300)
+        p_values.append(identity_p_value(p, (rng.random(300) < p) * 1.0, np.ones(300), False))
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.08  # 5% and two standard errors
+    p_values = []
+    for _ in range(200):
+        q = rng.dirichlet(np.ones(3), 300)
+        label = np.eye(3)[(q.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)]
+        p_values.append(classes_p_value(q, label, np.ones(300), False))
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.09
