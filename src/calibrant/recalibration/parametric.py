@@ -241,7 +241,7 @@ class _Scores:
         return bool(np.ptp(logit(self.score)) < _MIN_RANGE)
 
     def shift(self) -> float:
-        """Return the change of all logits that is most likely: it makes the mean that of targets."""
+        """Return the most likely change of all logits: the mean is then that of the targets."""
         from scipy.special import expit
 
         x, true = logit(self.score), self.target @ self.weight

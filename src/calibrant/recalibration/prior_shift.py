@@ -47,7 +47,7 @@ class PriorShift(Calibrator):
     new_rate : float or array_like of shape (C,), optional
         The frequency where they are used; by default estimated from the predictions there.
     level : float
-        Confidence level of the interval of an estimated rate.
+        Confidence level.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
         m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.

@@ -113,7 +113,8 @@ class Search:
             fits = {"ends": _Fit(ends, at_ends), **fits}
         candidates = trial.candidates(fits, read_generator(self.rng))
         p_value, inside = trial.identity_p_values()
-        evidence = 1 - min(inside, *(c.p_value for c in candidates)) / (1 - self.level)
+        smallest = min(inside, *(c.p_value for c in candidates))
+        evidence = 1 - np.sqrt(smallest / (1 - self.level))
         best = "none"
         if evidence > 0:
             best = trial.simplest(fits, weight)

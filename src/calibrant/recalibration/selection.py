@@ -129,10 +129,10 @@ def recalibrate(
     probabilities that it gives, P <= 0.02.
 
     **How much.** q = p + f (g(p) - p), `strength` f being that in [0, 1] which minimises the
-    squared error of the held-out g, times 1 - P / (1 - level), with P the P-value that decided.
-    Calibrated probabilities that are recalibrated by chance are thus changed little. Of several
-    classes f is the second factor alone, as vector and matrix scaling have a penalty of their own,
-    and 1 for maps of each class against the rest.
+    squared error of the held-out g, times 1 - sqrt(P / (1 - level)), with P the P-value that
+    decided. Calibrated probabilities that are recalibrated by chance are thus changed little. Of
+    several classes f is the second factor alone, as vector and matrix scaling have a penalty of
+    their own, and 1 for maps of each class against the rest.
 
     **Probabilities of exactly 0 and 1** cannot be moved by functions of the logit. Where some were
     wrong, they become the frequency of the outcome there, (s + p) / (n + 1) for s events in n rows,
