@@ -16,6 +16,7 @@ class, and the classes themselves.
 
 from __future__ import annotations
 
+import math
 from typing import Literal
 
 import numpy as np
@@ -48,7 +49,7 @@ def identity_p_value(p: FloatArray, y: FloatArray, w: FloatArray, soft: bool) ->
     soft : bool
         Whether outcomes are soft labels, whose variance is unknown and taken from the residuals.
     """
-    smallest = 2.0 ** -float(min(len(p), 1000))
+    smallest = math.ldexp(1.0, -min(len(p), 1000))
     inside = (p > 0) & (p < 1)
     if np.any(~inside & (p != y) & (w > 0)):
         return smallest  # impossible under the hypothesis
@@ -94,7 +95,7 @@ def classes_p_value(p: FloatArray, y: FloatArray, w: FloatArray, soft: bool) -> 
         Whether outcomes are soft labels, whose variance is unknown and taken from the residuals.
     """
     n, n_classes = p.shape
-    smallest = 2.0 ** -float(min(n, 1000))
+    smallest = math.ldexp(1.0, -min(n, 1000))
     if np.any((p == 0) & (y > 0) & (w > 0)[:, None]):
         return smallest
     with np.errstate(divide="ignore"):
