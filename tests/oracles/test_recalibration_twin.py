@@ -47,7 +47,8 @@ def test_density_is_bayes_rule_at_silverman():
     # f(t | y = 1) P(y = 1) / f(t), each density by itself.
     kernel = twin.reflected_gaussian(t[:, None], p[None, :], h)
     bayes = kernel[:, rest].mean(axis=1) * rest.mean() / kernel.mean(axis=1)
-    assert fitted.predict(t) == pytest.approx(bayes, abs=1e-8)
+    inside = np.clip(bayes, t / 61, 1 - (1 - t) / 61)
+    assert fitted.predict(t) == pytest.approx(inside, abs=1e-8)
     assert one(p, y, None, h, t) == pytest.approx(bayes, abs=1e-12)
 
 
@@ -85,7 +86,7 @@ def test_platt_is_nearly_scikit_learns_logistic_regression():
 def test_isotonic_is_scikit_learns_and_the_formula():
     p, y = rows(50)
     p = np.round(p, 1)
-    fitted = rc.IsotonicCalibrator().fit(p, y)
+    fitted = rc.IsotonicCalibrator(pseudo_count=0).fit(p, y)
     t = np.linspace(0, 1, 201)
     model = IsotonicRegression(out_of_bounds="clip").fit(p, y)
     assert fitted.predict(t) == pytest.approx(model.predict(t), abs=ROUNDING)
@@ -97,7 +98,7 @@ def test_isotonic_is_scikit_learns_and_the_formula():
 def test_histogram_is_the_mean_of_the_bin():
     p, y = rows(12)
     assert len(np.unique(np.floor(10 * p))) < 10  # some bins are empty
-    fitted = rc.HistogramCalibrator(n_bins=10, strategy="uniform").fit(p, y)
+    fitted = rc.HistogramCalibrator(pseudo_count=0, n_bins=10, strategy="uniform").fit(p, y)
     for q in np.arange(21) / 20:
         assert fitted.predict([q])[0] == nearly(twin.binned_means(p, y, np.arange(11) / 10, q))
 
@@ -155,3 +156,25 @@ def test_noise_makes_predictions_calibrated(scenario):
     assert cb.smooth_ece(y, p) > 0.04
     assert cb.smooth_ece(y, recalibrated) < 0.009  # calibrated rows have 0.3 n^(-1/3) = 0.0077
     assert abs(recalibrated - p).mean() <= 2 * cb.smooth_ece(y[:150], p[:150])
+
+
+@pytest.mark.parametrize("s", [0.05, 0.3])
+def test_residuals_are_smoothed(s):
+    p, y = rows()
+    fitted = rc.ResidualCalibrator(bandwidth=s).fit(p, y)
+    t = np.linspace(0, 1, 41)
+    expected = np.clip(twin.residual_map(p, y, s, t), t / 61, 1 - (1 - t) / 61)
+    assert fitted.predict(t) == pytest.approx(expected, abs=1e-4)  # straight between knots
+
+
+def test_the_bandwidth_of_residuals_is_the_best_for_rows_left_out():
+    p, y = rows(80, seed=3)
+    scales = (0.5, 0.3, 0.2, 0.12, 0.08, 0.05, 0.03, 0.02, 0.012)
+    errors = []
+    for s in scales:
+        others = [np.arange(80) != i for i in range(80)]
+        left_out = [twin.residual_map(p[o], y[o], s, p[~o])[0] for o in others]
+        errors.append(np.sum((y - left_out) ** 2))
+    best = rc.ResidualCalibrator(bandwidth=scales[int(np.argmin(errors))]).fit(p, y)
+    t = np.linspace(0, 1, 11)
+    assert rc.ResidualCalibrator().fit(p, y).predict(t) == pytest.approx(best.predict(t), abs=1e-6)

@@ -93,3 +93,41 @@ def mean_movement(p, w, s, outcome, n_points=4001):
     return float(
         w @ (density * np.abs(outcome(t)[None, :] - np.asarray(p)[:, None])).sum(axis=1) / w.sum()
     )
+
+
+def softmax_loss(prob, label, temperature, weights, bias, ridge):
+    """Mean cross-entropy of softmax(A x + b) with its penalty, row by row."""
+    n, k = prob.shape
+    mix, total = 1 / (n + 1), 0.0
+    for row, true in zip(prob, label, strict=True):
+        power = row ** (1 / temperature)
+        x = np.log((1 - mix) * power / power.sum() + mix / k)
+        z = weights @ x + bias
+        total += np.log(np.exp(z).sum()) - z[true]
+    change = weights - np.eye(k)
+    diagonal = np.diag(change)
+    off = np.sum(change**2) - np.sum(diagonal**2)
+    penalty = k / n * (diagonal @ diagonal + bias @ bias) + k * (k - 1) / n * off
+    return total / n + ridge * penalty
+
+
+def shifted(p, trained, new):
+    """Bayes' rule with another base rate, odds by odds."""
+    odds = p / (1 - p) * (new / (1 - new)) / (trained / (1 - trained))
+    return odds / (1 + odds)
+
+
+def saerens(prob, trained, steps=20_000):
+    """The EM algorithm of Saerens et al., eq. 2.9, for very many steps."""
+    rates = np.array(trained, float)
+    for _ in range(steps):
+        posterior = prob * rates / trained
+        rates = (posterior / posterior.sum(axis=1, keepdims=True)).mean(axis=0)
+    return rates
+
+
+def residual_map(p, y, s, t):
+    """t and the mean residual around it, with one row more at t whose residual is 0."""
+    kernel = reflected_gaussian(np.atleast_1d(t)[:, None], np.asarray(p)[None, :], s)
+    own = reflected_gaussian(np.atleast_1d(t), np.atleast_1d(t), s)
+    return t + kernel @ (np.asarray(y) - p) / (kernel.sum(axis=1) + own)

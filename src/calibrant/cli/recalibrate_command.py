@@ -19,9 +19,9 @@ Method = Annotated[
     list[str] | None,
     option(
         "--method",
-        "A method to try; may be repeated: temperature, platt, beta, isotonic, histogram, "
-        "scaling_binning, smooth, smooth_monotone, density, density_monotone, noisy. By default "
-        "all that preserve the order of predictions.",
+        "A method to try; may be repeated: ends, shift, temperature, platt, beta, quadratic, "
+        "isotonic, residual, histogram, scaling_binning, smooth, smooth_monotone, density, "
+        "density_monotone, noisy, vector, matrix. By default several of them.",
         "NAME",
     ),
 ]
@@ -62,8 +62,9 @@ def recalibrate(
 ) -> None:
     r"""Recalibrate probabilities, if that improves them.
 
-    Every method is judged by its score on held-out rows. The best of those with a statistically
-    significant improvement is kept; where there is none, probabilities stay as they are. A saved
+    Where no test finds miscalibration, probabilities stay as they are. Otherwise the simplest
+    method whose score on held-out rows is close to the best is fitted to all rows, and mixed with
+    the probabilities as given in proportion to the evidence. A saved
     calibrator applies to other tables, which need no outcomes. Rows that --on-invalid drop leaves
     out of the fit are still in the table of --out, with an empty field in the new column.
 

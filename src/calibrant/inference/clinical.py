@@ -174,8 +174,7 @@ def clinical_summary(
     Parameters
     ----------
     y_true : array_like
-        Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has several
-        columns.
+        Outcomes: 0/1 or bool; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     smoother : {"loess", "kernel"}
@@ -194,8 +193,7 @@ def clinical_summary(
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; 0 to C - 1 by default.
     pos_label : label, optional

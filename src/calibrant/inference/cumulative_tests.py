@@ -451,8 +451,8 @@ def certificate(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
+        sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     level : float
@@ -462,8 +462,7 @@ def certificate(
 
         n is then the effective number of rows, W^2 / sum w^2.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; 0 to C - 1 by default.
     pos_label : label, optional

@@ -299,8 +299,7 @@ def heterogeneity(
     Parameters
     ----------
     y_true : array_like
-        Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has several
-        columns.
+        Outcomes: 0/1 or bool; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     centre : array_like
@@ -314,8 +313,7 @@ def heterogeneity(
     level : float
         Confidence level.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; 0 to C - 1 by default.
     pos_label : label, optional

@@ -70,8 +70,7 @@ def hosmer_lemeshow_test(
     Parameters
     ----------
     y_true : array_like
-        Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has several
-        columns.
+        Outcomes: 0/1 or bool; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     n_groups : int
@@ -81,8 +80,7 @@ def hosmer_lemeshow_test(
         Whether a logistic model was fitted to these very rows: then g - 2 degrees of freedom, and g
         for new data.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; 0 to C - 1 by default.
     pos_label : label, optional

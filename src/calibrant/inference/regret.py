@@ -124,8 +124,8 @@ def threshold_regret(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
+        sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     threshold : float
@@ -142,8 +142,7 @@ def threshold_regret(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; 0 to C - 1 by default.
     pos_label : label, optional

@@ -168,8 +168,8 @@ def averaged_two_bin_error(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
+        sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     unbiased : bool

@@ -42,12 +42,12 @@ def fit_logistic(
     *,
     weight_squared: FloatArray | None = None,
     offset: FloatArray | float = 0.0,
-    ridge: float = 0.0,
+    ridge: float | FloatArray = 0.0,
 ) -> LogisticFit:
     """Fit logit P(y = 1) = offset + intercept + x @ slopes to pooled rows.
 
     `true`, `weight` and `weight_squared` are the sums of w y, w and w^2 (w by default) over the
-    rows pooled at each x, of which no column is constant. The penalty is ridge / 2 times the weight
+    rows pooled at each x, of which no column is constant. The penalty is ridge / 2, one for all or one per column, times the weight
     times the squared slopes of the standardised columns: it selects one of the equally good fits of
     collinear columns.
 
@@ -58,7 +58,7 @@ def fit_logistic(
     """
     u, centre, scale = standardize(x, weight)
     design = np.column_stack((np.ones(len(u)), u))
-    penalty = np.append(0.0, np.full(u.shape[1], ridge * weight.sum()))
+    penalty = np.append(0.0, np.broadcast_to(ridge * weight.sum(), u.shape[1]))
     likelihood = _Likelihood(design, true, weight, offset, penalty)
     coefficients = likelihood.maximum()
     fitted = likelihood.probability(coefficients)

@@ -9,35 +9,53 @@ from calibrant.errors import MissingDependencyError
 
 try:
     from calibrant.recalibration.calibrator import Calibrator
+    from calibrant.recalibration.classifier import CalibrantClassifierCV
     from calibrant.recalibration.gain import CalibrationGain, calibration_gain
+    from calibrant.recalibration.kernel_methods import (
+        DensityCalibrator,
+        NoisyCalibrator,
+        ResidualCalibrator,
+        SmoothCalibrator,
+    )
     from calibrant.recalibration.maps import (
+        AdjustedMap,
         LogisticMap,
         NoisyMap,
         PiecewiseLinearMap,
         ProbabilityMap,
+        QuadraticMap,
         StepMap,
-        TemperatureMap,
     )
     from calibrant.recalibration.methods import (
         METHODS,
-        BetaCalibrator,
-        DensityCalibrator,
         HistogramCalibrator,
         IdentityCalibrator,
         IsotonicCalibrator,
-        NoisyCalibrator,
-        PlattCalibrator,
         ScalingBinningCalibrator,
-        SmoothCalibrator,
-        TemperatureCalibrator,
     )
+    from calibrant.recalibration.multiclass import (
+        MatrixCalibrator,
+        SoftmaxMap,
+        TemperatureCalibrator,
+        TemperatureMap,
+        VectorCalibrator,
+    )
+    from calibrant.recalibration.parametric import (
+        BetaCalibrator,
+        PlattCalibrator,
+        QuadraticCalibrator,
+        ShiftCalibrator,
+    )
+    from calibrant.recalibration.prior_shift import PriorShift
+    from calibrant.recalibration.search import Candidate
     from calibrant.recalibration.selection import (
-        Candidate,
         Recalibration,
         cross_fitted,
         recalibrate,
     )
-    from calibrant.recalibration.storage import load
+    from calibrant.recalibration.storage import (
+        load,
+    )
 except ModuleNotFoundError as problem:
     if (problem.name or "").partition(".")[0] != "sklearn":
         raise
@@ -47,7 +65,9 @@ except ModuleNotFoundError as problem:
 
 __all__ = [
     "METHODS",
+    "AdjustedMap",
     "BetaCalibrator",
+    "CalibrantClassifierCV",
     "CalibrationGain",
     "Calibrator",
     "Candidate",
@@ -56,17 +76,25 @@ __all__ = [
     "IdentityCalibrator",
     "IsotonicCalibrator",
     "LogisticMap",
+    "MatrixCalibrator",
     "NoisyCalibrator",
     "NoisyMap",
     "PiecewiseLinearMap",
     "PlattCalibrator",
+    "PriorShift",
     "ProbabilityMap",
+    "QuadraticCalibrator",
+    "QuadraticMap",
     "Recalibration",
+    "ResidualCalibrator",
     "ScalingBinningCalibrator",
+    "ShiftCalibrator",
     "SmoothCalibrator",
+    "SoftmaxMap",
     "StepMap",
     "TemperatureCalibrator",
     "TemperatureMap",
+    "VectorCalibrator",
     "calibration_gain",
     "cross_fitted",
     "load",

@@ -20,11 +20,23 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, as_array, is_real, one_column
 from calibrant.errors import CalibrantError
 from calibrant.recalibration import storage
-from calibrant.recalibration.maps import ProbabilityMap, as_probabilities
+from calibrant.recalibration.maps import (
+    AdjustedMap,
+    ProbabilityMap,
+    as_probabilities,
+    quoted,
+    where_valid,
+)
 
 
 class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no types
     """Base class of calibrators, which are scikit-learn estimators.
+
+    Parameters
+    ----------
+    mix : bool
+        Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
+        m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.
 
     Attributes
     ----------
@@ -41,12 +53,17 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     A subclass defines ``_fit_problem(problem)``, which returns the map of one binary problem.
     """
 
+    def __init__(self, mix: bool = False) -> None:
+        self.mix = mix
+
     # What scikit-learn would call X and y is not metadata to route.
     __metadata_request__fit = {"y_prob": UNUSED, "y_true": UNUSED}  # noqa: RUF012
     __metadata_request__predict = {"y_prob": UNUSED}  # noqa: RUF012
 
     n_classes_: int
     maps_: tuple[ProbabilityMap, ...]
+    # Whether several classes are recalibrated by one map of all of them.
+    is_joint = False
 
     @overload
     def fit(self, y_prob: Sketch) -> Self: ...
@@ -103,12 +120,25 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         else:
             check_positive_column(y_prob, pos_label)
             table = read_table(y_true, y_prob, sample_weight, None, labels, pos_label)
-        if isinstance(table, ClassTable):
-            n_classes, maps = table.n_classes, self._fit_classes(table)
-        else:
-            n_classes, maps = 2, (self._fit_problem(table),)
-        self.n_classes_, self.maps_ = n_classes, maps
+        self.n_classes_, self.maps_ = self._fit_table(table)
         return self
+
+    def _fit_table(self, table: Problem | ClassTable) -> tuple[int, tuple[ProbabilityMap, ...]]:
+        """Return the number of classes and the maps fitted to all of them."""
+        if isinstance(table, ClassTable):
+            n_rows, n_classes, maps = len(table.prob), table.n_classes, self._fit_classes(table)
+        else:
+            n_rows, n_classes, maps = table.n, 2, (self._fit_problem(table),)
+        return n_classes, self._mixed(maps, n_rows, n_classes)
+
+    def _mixed(
+        self, maps: tuple[ProbabilityMap, ...], n_rows: int, n_classes: int = 2
+    ) -> tuple[ProbabilityMap, ...]:
+        """Return maps mixed with the uniform distribution if that is asked for."""
+        if not validation.as_flag(getattr(self, "mix", False), "mix"):
+            return maps
+        weight = 1 / (n_rows + 1)
+        return tuple(AdjustedMap(one, mix=weight, n_classes=n_classes) for one in maps)
 
     def predict(self, y_prob: ArrayLike) -> FloatArray:
         """Return the recalibrated probabilities.
@@ -137,20 +167,50 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
             )
         return self.maps_[0]
 
-    def to_sql(self, column: str) -> str:
-        """Return the map of a binary calibrator as an SQL expression of a column.
+    @overload
+    def to_sql(self, column: str) -> str: ...
+    @overload
+    def to_sql(self, column: list[str] | tuple[str, ...]) -> list[str]: ...
+    def to_sql(self, column: str | list[str] | tuple[str, ...]) -> str | list[str]:
+        """Return the map as an SQL expression of a column, or one per class of several.
 
         Parameters
         ----------
-        column : str
-            Name of the column; it is quoted.
+        column : str, list or tuple of str
+            Name of the column of a binary calibrator, or the names of the columns of all classes;
+            they are quoted.
 
         Returns
         -------
-        str
-            A CASE expression in standard SQL: NULL where the column is NULL, nan or outside [0, 1].
+        str or list of str
+            CASE expressions in standard SQL: NULL where a column is NULL, nan or outside [0, 1]. An
+            expression of one class of C has a length of the order of C; of a
+            :class:`~calibrant.recalibration.VectorCalibrator` C^2, of a
+            :class:`~calibrant.recalibration.MatrixCalibrator` C^3.
         """
-        return self.map_.to_sql(column)
+        if isinstance(column, str):
+            return self.map_.to_sql(column)
+        check_is_fitted(self, "maps_")
+        if len(column) != self.n_classes_:
+            raise CalibrantError(
+                "must name {n_classes} columns",
+                argument="column",
+                value=len(column),
+                n_classes=self.n_classes_,
+            )
+        names = [quoted(one) for one in column]
+        if len(self.maps_) == 1:
+            expressions = self.maps_[0]._class_expressions(names)
+        else:
+            each = [one._expression(name) for one, name in zip(self.maps_, names, strict=True)]
+            total = " + ".join(f"({one})" for one in each)
+            divided = [f"({one}) / ({total})" for one in each]
+            # A row of which nothing is left stays as it is.
+            expressions = [
+                f"CASE WHEN {total} > 0 THEN {one} ELSE {name} END"
+                for one, name in zip(divided, names, strict=True)
+            ]
+        return where_valid(names, expressions)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted calibrator to a JSON file, for :func:`calibrant.recalibration.load`.
@@ -182,16 +242,27 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     ) -> FloatArray:
         """Return the probabilities with each map applied to its column."""
         check_is_fitted(self, "maps_")
-        p = _read_predictions(y_prob, self.n_classes_)
+        p = read_predictions(y_prob, self.n_classes_)
         if self.n_classes_ == 2 and p.ndim == 2:
-            positive = apply(self.maps_[0], p[:, 1])
+            positive = _apply_binary(self.maps_[0], p[:, 1], apply)
             return np.stack((1 - positive, positive), axis=1)
+        if self.n_classes_ == 2:
+            return _apply_binary(self.maps_[0], p, apply)
         if len(self.maps_) == 1:
             return apply(self.maps_[0], p)
         classes = zip(self.maps_, p.T, strict=True)
         mapped: FloatArray = np.stack([apply(fitted, column) for fitted, column in classes], axis=1)
         sums = mapped.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(mapped, sums, out=p.copy(), where=sums > 0))
+
+
+def _apply_binary(
+    fitted: ProbabilityMap, p: FloatArray, apply: Callable[[ProbabilityMap, FloatArray], FloatArray]
+) -> FloatArray:
+    """Return the map of probabilities of the second of two classes."""
+    if fitted.is_joint:
+        return apply(fitted, np.stack((1 - p, p), axis=1))[:, 1]
+    return apply(fitted, p)
 
 
 def check_order(y_prob: Any, y_true: Any) -> None:
@@ -231,7 +302,7 @@ def check_positive_column(y_prob: Any, pos_label: Any) -> None:
         )
 
 
-def _read_predictions(y_prob: Any, n_classes: int) -> FloatArray:
+def read_predictions(y_prob: Any, n_classes: int) -> FloatArray:
     """Read probabilities to map: one or two columns of two classes, else one column per class."""
     p = as_array(y_prob, "y_prob")
     validation.check_not_empty(p, "y_prob")

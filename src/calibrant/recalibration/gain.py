@@ -17,17 +17,10 @@ from calibrant.data.validation import Generator, read_generator, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.measures.scores import LOSSES
 from calibrant.recalibration.calibrator import Calibrator
+from calibrant.recalibration.evidence import Score, outcome_noise
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
-from calibrant.recalibration.selection import (
-    Score,
-    Table,
-    cross_fitted,
-    outcome_noise,
-    read_rows,
-    with_predictions,
-)
-
-__all__ = ["CalibrationGain", "calibration_gain"]
+from calibrant.recalibration.search import Table, read_rows, with_predictions
+from calibrant.recalibration.selection import cross_fitted
 
 # What "auto" chooses from, within every training part. Steps and smooth curves may predict 0 or 1,
 # of which a wrong one has an infinite log score.
@@ -96,8 +89,7 @@ def calibration_gain(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     score : {"brier", "log"}

@@ -1,50 +1,39 @@
-"""Choice of a calibrator by cross-validation: the one that lowers a proper score, or none.
+"""Choice of a calibrator: a test says whether one is needed, cross-validation which.
 
 `recalibrate` and `cross_fitted` hold out each fold in turn, so that no row is recalibrated by a map
-that was fitted to it. The cost is `cv` fits of every method, and two assessments.
+that was fitted to it. The cost is `cv` + 1 fits of every method, and two assessments.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
-from functools import cached_property, partial
-from typing import Any, Literal
+from dataclasses import dataclass, fields
+from functools import partial
+from typing import Any
 
-import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import stdtr
-from sklearn.base import clone
 
-from calibrant._base import (
-    AnyArray,
-    FloatArray,
-    Result,
-    TabularResult,
-    columns_of,
-    write_atomically,
-)
+from calibrant._base import FloatArray, TabularResult, columns_of, write_atomically
 from calibrant.assessment.assess import Assessment, assess
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable, read_table
-from calibrant.data.problem import Index
-from calibrant.data.rows import Sample
-from calibrant.data.sketch import Sketch
-from calibrant.data.validation import Generator, read_generator, read_weights
+from calibrant.data.classes import ClassTable
+from calibrant.data.validation import Generator, read_weights
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, p_cells
-from calibrant.measures.scores import LOSSES
-from calibrant.recalibration.calibrator import Calibrator, check_order, check_positive_column
-from calibrant.recalibration.methods import METHODS, IdentityCalibrator
-
-Method = str | Calibrator
-Score = Literal["brier", "log"]
-Table = Sample | ClassTable
-
-# What "auto" tries: maps that keep the order of predictions and add no noise.
-_AUTO = ("temperature", "platt", "beta", "isotonic", "smooth_monotone", "density_monotone")
-_DRAWS = 100_000
+from calibrant.formatting import TextTable, p_cells, p_statement
+from calibrant.recalibration.calibrator import Calibrator, check_order
+from calibrant.recalibration.evidence import Score
+from calibrant.recalibration.search import (
+    Candidate,
+    Method,
+    Search,
+    assign_folds,
+    columns,
+    held_out,
+    n_rows,
+    read_methods,
+    read_rows,
+)
 
 
 def recalibrate(
@@ -57,15 +46,17 @@ def recalibrate(
     level: float = 0.95,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
+    mix: bool = False,
     sample_weight: ArrayLike | None = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
 ) -> Recalibration:
-    """Choose a calibrator by its score on held-out rows, or keep the probabilities as they are.
+    """Choose a calibrator, shrunk towards the identity, or keep the probabilities as they are.
 
-    Every method is fitted `cv` times, each time to all folds but one, and scored on the fold left
-    out. Of the methods that lower the score significantly, the one with the lowest score is fitted
-    to all rows; where there is none, the probabilities are kept.
+    A test says whether the probabilities are miscalibrated; if not, they are kept. Every method is
+    fitted `cv` times, each time to all folds but one, and scored on the fold left out. The simplest
+    map whose score is within one standard error of the best is fitted to all rows, and mixed with
+    the identity in the proportion that is best on held-out rows.
 
     Parameters
     ----------
@@ -74,9 +65,9 @@ def recalibrate(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     method : str, Calibrator or sequence of these
-        A name out of `METHODS`, a calibrator, or several of them. "auto" tries temperature, platt,
-        beta, isotonic, smooth_monotone and density_monotone, none of which reverses the order of
-        the predictions of one class.
+        A name out of `METHODS`, a calibrator, or several of them. "auto" tries shift, temperature,
+        platt, beta, quadratic, isotonic and residual, of which only the last may change the order
+        of predictions; for several classes temperature, vector and matrix.
     cv : int
         Number of folds, drawn at random and stratified by outcome.
     score : {"brier", "log"}
@@ -84,7 +75,8 @@ def recalibrate(
     level : float
         Confidence level.
 
-        A method helps where its P-value is at most 1 - level; also the level of the assessments.
+        Probabilities are recalibrated where a P-value is at most 1 - level; also the level of the
+        assessments.
     n_resamples : int
         Number of draws of the noise, at least 39.
 
@@ -93,6 +85,10 @@ def recalibrate(
         Seed or generator; the same seed gives the same result.
 
         For the folds and the assessments.
+    mix : bool
+        Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
+        m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1. Methods are
+        compared, among each other and with the probabilities as given, after mixing.
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     labels : sequence, optional
@@ -108,32 +104,43 @@ def recalibrate(
 
     Notes
     -----
-    Rows are taken to be independent. With d_i the score of row i as given less its score as
-    recalibrated while held out, and w_i its weight over the sum of weights, the improvement is
-    m = sum_i w_i d_i, and its variance the larger of
+    **Whether.** Rows are taken to be independent. Three score tests of the hypothesis that
+    probabilities are calibrated look for a wrong level, a wrong spread on the logit scale, and any
+    smooth difference (six cosines of p); the smallest P-value, times three, is `p_value`. An event
+    that had probability 0, or the reverse, is impossible under the hypothesis. For several classes
+    the tests are of one temperature, and of a slope and an intercept for every class. Recalibration
+    is also offered where the gain of a method on held-out rows is significant: with d_i the score
+    of row i as given less its score as recalibrated while held out, and w_i its weight over the sum
+    of weights, the gain is m = sum_i w_i d_i, and its variance the larger of
 
         n / (n - 1) sum_i w_i^2 (d_i - m)^2   and   sum_i w_i^2 v_i,
 
     v_i being the variance of d_i if outcomes were drawn from the mean of the probability as given
-    and as recalibrated, where neither is better. The second does not vanish where no event has been
-    observed; it is left out for soft labels, whose noise is unknown. P is the probability under the
-    null hypothesis that any of the methods is as many standard errors above 0: the tail of the
-    maximum of that many Student's t variables with n - 1 degrees of freedom, correlated as the
-    methods' d_i are. It is simulated, never above that of one t times the number of methods, and at
-    least 2^-n.
+    and as recalibrated, where neither is better (left out for soft labels). Its P-value is that of
+    the maximum of as many Student's t variables as there are methods, correlated as their d_i are.
+    This test is conservative: it rarely decides where the first does not.
 
-    The null hypothesis is that recalibration does not lower the expected score. It raises the score
-    of calibrated predictions, since maps fit noise. That the maps of different folds were fitted to
-    overlapping rows is not corrected for: it makes the test more conservative. In simulations with
-    100 and 300 rows, at and around an expected improvement of 0, methods were found to help in at
-    most 1% of samples at a nominal 5%.
+    **Which.** Maps of one probability with one, two and three coefficients are simpler than all
+    others, temperature is simpler than vector, and that than matrix; among equally simple ones the
+    score decides. A parametric map is left out where the test of shape still rejects the
+    probabilities that it gives, P <= 0.02.
+
+    **How much.** q = p + f (g(p) - p), `strength` f being that in [0, 1] which minimises the
+    squared error of the held-out g, times 1 - sqrt(P / (1 - level)), with P the P-value that
+    decided. Calibrated probabilities that are recalibrated by chance are thus changed little. Of
+    several classes f is the second factor alone, as vector and matrix scaling have a penalty of
+    their own, and 1 for maps of each class against the rest.
+
+    **Probabilities of exactly 0 and 1** cannot be moved by functions of the logit. Where some were
+    wrong, they become the frequency of the outcome there, (s + p) / (n + 1) for s events in n rows,
+    whatever map the others have; "ends" is the method that changes nothing else.
 
     The assessment after is of held-out predictions, but they were used to choose the method: with
     many methods and few rows it is slightly optimistic. It describes `cv` maps that were each
     fitted to fewer rows than the one returned.
 
     With score="log", probabilities of 0 or 1 that were wrong leave nothing to compare and are
-    refused; a method that makes such predictions is never chosen.
+    refused, unless `mix`; a method that makes such predictions is never chosen.
 
     See Also
     --------
@@ -156,17 +163,11 @@ def recalibrate(
     validation.check_choice(score, "score", ("brier", "log"))
     level = validation.as_level(level)
     n_resamples = validation.as_resamples(n_resamples)
-    calibrators = _read_methods(method)
     table = read_rows(y_true, y_prob, labels, pos_label)
-    weight = read_weights(sample_weight, _n_rows(table))
-    fold = assign_folds(table, weight, cv, rng)
-    held_out = {name: _held_out(one, table, weight, fold) for name, one in calibrators.items()}
-    w = np.ones(_n_rows(table)) if weight is None else weight
-    trial = _Trial(table, np.asarray(w / w.sum(dtype=np.float64), dtype=np.float64), score)
-    candidates = trial.candidates(held_out, read_generator(rng))
-    helping = [one for one in candidates if one.p_value <= 1 - level]
-    best = min(helping, key=lambda one: one.score).method if helping else "none"
-    prob, outcome = _columns(table)
+    weight = read_weights(sample_weight, n_rows(table))
+    search = Search(cv=cv, score=score, level=level, rng=rng, mix=mix)
+    chosen = search.choose(read_methods(method, table), table, weight)
+    prob, outcome = columns(table)
     # An assessment of classes refers to them by the labels that were given.
     truth, names = (y_true, labels) if isinstance(table, ClassTable) else (outcome, None)
     assessed = partial(
@@ -179,16 +180,17 @@ def recalibrate(
         labels=names,
     )
     before = assessed(prob)
-    calibrator = clone(calibrators.get(best, IdentityCalibrator()))
     return Recalibration(
-        method=best,
-        calibrator=calibrator.fit(prob, outcome, sample_weight=weight),
+        method=chosen.method,
+        calibrator=chosen.calibrator,
+        strength=chosen.strength,
         score=score,
-        score_before=float(trial.weights @ trial.before),
-        candidates=tuple(candidates),
+        score_before=chosen.score_before,
+        p_value=chosen.p_value,
+        candidates=chosen.candidates,
         before=before,
-        after=assessed(held_out[best]) if best in held_out else before,
-        held_out=np.asarray(held_out.get(best, prob), dtype=np.float64),
+        after=before if chosen.method == "none" and not mix else assessed(chosen.held_out),
+        held_out=chosen.held_out,
         cv=int(cv),
         level=level,
     )
@@ -251,49 +253,28 @@ def cross_fitted(
         )
     check_order(y_prob, y_true)
     table = read_rows(y_true, y_prob, labels, pos_label)
-    weight = read_weights(sample_weight, _n_rows(table))
-    return _held_out(calibrator, table, weight, assign_folds(table, weight, cv, rng))
-
-
-@dataclass(frozen=True, repr=False)
-class Candidate(Result):
-    """The score of a method on held-out rows.
-
-    Attributes
-    ----------
-    method : str
-        Its name.
-    score : float
-        Its mean score; lower is better.
-    improvement : float
-        Score of the probabilities as given less that of the method.
-    standard_error : float
-        Standard error of the improvement.
-    p_value : float
-        One-sided P-value of the improvement, adjusted for the number of methods; never 0.
-    """
-
-    method: str
-    score: float
-    improvement: float
-    standard_error: float
-    p_value: float
+    weight = read_weights(sample_weight, n_rows(table))
+    return held_out(calibrator, table, weight, assign_folds(table, weight, cv, rng))
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Recalibration(TabularResult):
-    """A calibrator that helps on held-out rows, or none, with the evidence.
+    """A calibrator, or none, with the evidence.
 
     Attributes
     ----------
     method : str
         Name of the chosen method; "none" where the probabilities are kept as they are.
     calibrator : Calibrator
-        That method fitted to all rows; the identity for "none".
+        That method fitted to all rows and mixed with the identity; the identity for "none".
+    strength : float
+        Weight of the map against the identity.
     score : {"brier", "log"}
         The proper score that decided.
     score_before : float
         Mean score of the probabilities as given.
+    p_value : float
+        P-value of the hypothesis that the probabilities are calibrated; never 0.
     candidates : tuple of Candidate
         The scores of all methods on held-out rows.
     before, after : Assessment
@@ -308,8 +289,10 @@ class Recalibration(TabularResult):
 
     method: str
     calibrator: Calibrator
+    strength: float
     score: str
     score_before: float
+    p_value: float
     candidates: tuple[Candidate, ...]
     before: Assessment
     after: Assessment
@@ -319,7 +302,7 @@ class Recalibration(TabularResult):
 
     @property
     def helps(self) -> bool:
-        """Whether a method lowers the score significantly."""
+        """Whether a method was chosen."""
         return self.method != "none"
 
     def predict(self, y_prob: ArrayLike) -> FloatArray:
@@ -377,10 +360,10 @@ class Recalibration(TabularResult):
         design = f"(level {self.level:g}, {self.cv} folds)"
         before, after = (one["smooth_ece"].value for one in (self.before, self.after))
         sentence = (
-            f"{self.method} helps: on held-out rows smooth_ece goes from {before:.4f} to "
-            f"{after:.4f} {design}."
+            f"{self.method} at strength {self.strength:.2f}: on held-out rows smooth_ece goes from "
+            f"{before:.4f} to {after:.4f} {design}."
             if self.helps
-            else f"No method lowers the {self.score} score on held-out rows significantly {design}."
+            else f"Left as given: {p_statement(self.p_value)} for calibration {design}."
         )
         found = self._columns()
         table = {
@@ -389,200 +372,6 @@ class Recalibration(TabularResult):
             "gain": [None, *found["improvement"]],
             "error": [None, *found["standard_error"]],
             "P": ["", *p_cells(found["p_value"])],
+            "strength": ["", *(f"{one:.2f}" for one in found["strength"])],
         }
         return [sentence, "", TextTable.of(table, digits=5)]
-
-
-def _read_methods(method: Method | Sequence[Method]) -> dict[str, Calibrator]:
-    """Return the calibrators to try, by name."""
-    if isinstance(method, str) and method == "auto":
-        method = _AUTO
-    several = [method] if isinstance(method, str | Calibrator) else method
-    if not isinstance(several, Sequence) or not several:
-        raise CalibrantError(
-            "must name at least one method, or be a calibrator",
-            argument="method",
-            value=method,
-            hint="'auto' tries several",
-        )
-    calibrators: dict[str, Calibrator] = {}
-    for one in several:
-        if isinstance(one, Calibrator):
-            calibrators[str(one)] = one
-        else:
-            validation.check_choice(one, "method", ("auto", *METHODS))
-            calibrators[one] = METHODS[one]()
-    return calibrators
-
-
-def read_rows(
-    y_true: Any, y_prob: Any, labels: Sequence[Any] | None, pos_label: Any
-) -> Sample | ClassTable:
-    """Read all rows, those of weight 0 included, to split them into folds."""
-    if isinstance(y_prob, Sketch) or isinstance(y_true, Sketch):
-        raise CalibrantError(
-            "a sketch cannot be split into folds", hint="give the rows, or fit a calibrator to it"
-        )
-    check_positive_column(y_prob, pos_label)
-    table = read_table(y_true, y_prob, None, None, labels, pos_label)
-    return table if isinstance(table, ClassTable) else table.rows
-
-
-def assign_folds(table: Table, weight: AnyArray | None, cv: int, rng: int | Generator) -> Index:
-    """Return the fold of each row, stratified by outcome.
-
-    Rows of weight 0, which no fit depends on, are assigned after all others.
-    """
-    cv, n = validation.as_count(cv, "cv"), _n_rows(table)
-    is_ignored = np.zeros(n, dtype=bool) if weight is None else weight == 0
-    n_weighted = n - int(is_ignored.sum())
-    if not 2 <= cv <= n_weighted:
-        raise CalibrantError(
-            "must be between 2 and the number of {rows}, {maximum}",
-            argument="cv",
-            value=cv,
-            rows="rows" if n_weighted == n else "rows with positive weight",
-            maximum=n_weighted,
-        )
-    _, outcome = _columns(table)
-    stratum = outcome.argmax(axis=1) if outcome.ndim == 2 else outcome
-    order = read_generator(rng).permutation(n)
-    order = order[np.lexsort((stratum[order], is_ignored[order]))]
-    fold = np.empty(n, dtype=np.intp)
-    fold[order] = np.arange(n) % cv
-    return fold
-
-
-def _held_out(
-    calibrator: Calibrator, table: Table, weight: AnyArray | None, fold: Index
-) -> FloatArray:
-    """Return every row as recalibrated by a map fitted to the other folds."""
-    prob, outcome = _columns(table)
-    recalibrated = np.empty(prob.shape)
-    for k in range(int(fold.max()) + 1):
-        inside = fold == k
-        others = None if weight is None else weight[~inside]
-        fitted = clone(calibrator).fit(prob[~inside], outcome[~inside], sample_weight=others)
-        recalibrated[inside] = fitted.predict(prob[inside])
-    return recalibrated
-
-
-def _columns(table: Table) -> tuple[AnyArray, AnyArray]:
-    """Return probabilities and outcomes."""
-    return (table.prob, table.outcome) if isinstance(table, ClassTable) else (table.p, table.y)
-
-
-def _n_rows(table: Table) -> int:
-    return len(_columns(table)[0])
-
-
-def with_predictions(table: Table, prob: FloatArray) -> Table:
-    """Return the same outcomes with other probabilities."""
-    if isinstance(table, ClassTable):
-        return replace(table, prob=prob)
-    return Sample(table.y, prob, table.w, table.lowest)
-
-
-@dataclass(frozen=True, eq=False)
-class _Trial:
-    """Rows, their weights over the sum of weights, and the score by which methods are compared."""
-
-    table: Table
-    weights: FloatArray
-    score: Score
-
-    @cached_property
-    def before(self) -> FloatArray:
-        """The score of every row as given; refused where it is infinite."""
-        before = self._losses(self.table)
-        infinite = np.isinf(before)
-        if infinite.any():
-            raise CalibrantError(
-                "must not be 0 for an outcome that happened, which makes the log score infinite",
-                argument="y_prob",
-                value=0.0,
-                position=int(np.argmax(infinite)),
-                count=int(infinite.sum()),
-                hint="use {score}='brier'",
-            )
-        return before
-
-    def candidates(self, held_out: Mapping[str, FloatArray], rng: Generator) -> list[Candidate]:
-        """Compare the held-out predictions of every method with the probabilities as given."""
-        predictions = held_out.values()
-        after = np.stack([self._losses(with_predictions(self.table, q)) for q in predictions])
-        score = after @ self.weights
-        # A method with an infinite score is out of the comparison.
-        gain = np.where(np.isinf(score)[:, None], 0.0, self.before - after)
-        mean = gain @ self.weights
-        n = int(np.count_nonzero(self.weights))
-        deviation = self.weights * (gain - mean[:, None]) * np.sqrt(n / max(n - 1, 1))
-        covariance = deviation @ deviation.T
-        # The variance where neither probability is the better one; that of soft labels is unknown.
-        noise = np.zeros(len(predictions))
-        if not self.table.is_soft:
-            with np.errstate(over="ignore"):
-                for k, q in enumerate(predictions):
-                    rows = outcome_noise(_columns(self.table)[0], q, self.score)
-                    noise[k] = np.square(self.weights) @ np.where(self.weights > 0, rows, 0.0)
-        error = np.sqrt(np.maximum(covariance.diagonal(), noise))
-        p_value = joint_tails(mean, error, covariance, n, rng)
-        improvement = np.where(np.isinf(score), -np.inf, mean)
-        values = np.stack((score, improvement, error, p_value), axis=1).tolist()
-        return [Candidate(name, *row) for name, row in zip(held_out, values, strict=True)]
-
-    def _losses(self, table: Table) -> FloatArray:
-        """Return the score of every row, and 0 for those of weight 0."""
-        loss = LOSSES[self.score]
-        rows = [loss(p, y).reshape(len(p), -1).sum(axis=1) for p, y, _ in table.blocks()]
-        return np.where(self.weights > 0, np.concatenate(rows), 0.0)
-
-
-def outcome_noise(p: AnyArray, q: FloatArray, score: Score) -> FloatArray:
-    """Return for every row the variance of S(p, y) - S(q, y) with y drawn from m = (p + q) / 2.
-
-    There neither is better on average, exactly so for the Brier score. With g_c the difference for
-    outcome c, up to a constant: sum_c m_c (g_c - sum_k m_k g_k)^2.
-    """
-    p = np.asarray(p, dtype=np.float64)
-    if score == "brier":
-        change = 2 * (q - p)
-        if p.ndim == 1:
-            change = np.stack((np.zeros_like(p), change), axis=1)
-    if p.ndim == 1:
-        p, q = (np.stack((1 - v, v), axis=1) for v in (p, q))
-    middle = (p + q) / 2
-    if score == "log":
-        with np.errstate(divide="ignore", invalid="ignore"):
-            change = np.where(middle > 0, np.log(q) - np.log(p), 0.0)
-    with np.errstate(invalid="ignore"):
-        # About the mean: next to 0 or 1 a difference of sums would cancel.
-        mean = (middle * change).sum(axis=1, keepdims=True)
-        variance = (middle * (change - mean) ** 2).sum(axis=1)
-    return np.where(np.isinf(change).any(axis=1), np.inf, variance)
-
-
-def joint_tails(
-    mean: FloatArray, error: FloatArray, covariance: FloatArray, n: int, rng: Generator
-) -> FloatArray:
-    """Return one-sided P-values of several correlated means, adjusted for their number.
-
-    That of a mean is the probability that the maximum of as many Student's t variables, with n - 1
-    degrees of freedom and the correlations of `covariance`, exceeds mean / error, from 100 000
-    draws. It lies between the tail of one t and the number of means times that, which decides where
-    draws are too few; it is at least 2^-n, the probability that n differences all have the same
-    sign, and 1 for a mean that is not positive.
-    """
-    t = np.divide(mean, error, out=np.where(mean > 0, np.inf, 0.0), where=error > 0)
-    freedom = max(n - 1, 1)
-    single = stdtr(freedom, -t)
-    size = np.sqrt(covariance.diagonal())
-    scale = np.divide(1.0, size, out=np.zeros_like(size), where=size > 0)
-    values, vectors = np.linalg.eigh(covariance * np.outer(scale, scale))
-    root = vectors * np.sqrt(np.maximum(values, 0.0))
-    normal = rng.standard_normal((_DRAWS, len(size))) @ root.T
-    maximum = normal.max(axis=1) / np.sqrt(rng.chisquare(freedom, _DRAWS) / freedom)
-    n_beyond = _DRAWS - np.searchsorted(np.sort(maximum), t)
-    p_value = np.clip((1 + n_beyond) / (1 + _DRAWS), single, single * len(t))
-    p_value = np.clip(p_value, 2.0 ** -min(n, 1000), 1.0)
-    return np.where((mean > 0) & (n > 1), p_value, 1.0)

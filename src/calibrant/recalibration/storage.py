@@ -36,6 +36,8 @@ _FORMAT = "calibrant.recalibration"
 _VERSION = 1
 # The largest maps take a few megabytes.
 _MAX_BYTES = 1 << 28
+# What impossible values of fields may raise.
+_INVALID = (ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError)
 
 
 def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
@@ -81,7 +83,14 @@ def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
         raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
     try:
         return _calibrator(content) if "calibrator" in content else _map(content)
-    except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as problem:
+    except (
+        AttributeError,
+        KeyError,
+        TypeError,
+        ValueError,
+        OverflowError,
+        RecursionError,
+    ) as problem:
         raise CalibrantError(f"not a valid calibrator: {problem}", source=str(path)) from None
 
 
@@ -125,6 +134,8 @@ def _calibrator(content: dict[str, Any]) -> Calibrator:
     n_classes, maps = content["n_classes"], tuple(_map(one) for one in content["maps"])
     if type(n_classes) is not int or n_classes < 2:
         raise ValueError(f"it has {n_classes!r} classes")
+    if len(maps) != 1 and (len(maps) != n_classes or n_classes == 2):
+        raise ValueError(f"it has {len(maps)} maps")
     calibrator.n_classes_, calibrator.maps_ = n_classes, maps
     # Maps that do not fit the calibrator are found here rather than in use.
     example = np.full(1, 0.5) if n_classes == 2 else np.full((1, n_classes), 1 / n_classes)
@@ -134,6 +145,8 @@ def _calibrator(content: dict[str, Any]) -> Calibrator:
 
 def _map(content: dict[str, Any]) -> ProbabilityMap:
     fields = dict(content)
+    if "inner" in fields:
+        fields["inner"] = _map(fields["inner"])
     made: ProbabilityMap = _class("ProbabilityMap", fields.pop("map"))(**fields)
     return made
 

@@ -8,12 +8,14 @@ pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 import calibrant as cb
 from calibrant import CalibrantError
 from calibrant import recalibration as rc
-from calibrant.recalibration.selection import (
-    assign_folds,
+from calibrant.recalibration.evidence import (
+    classes_p_value,
+    identity_p_value,
     joint_tails,
     outcome_noise,
-    read_rows,
+    score_test,
 )
+from calibrant.recalibration.search import assign_folds, read_rows
 from tests.tolerances import assert_nearly_equal, nearly
 
 QUICK = {"n_resamples": 50}
@@ -38,8 +40,6 @@ def test_no_map_was_fitted_to_the_rows_it_recalibrates():
     y, p = rng.integers(0, 2, 50), rng.permutation(50) / 64
     assert Memory().fit(p, y).predict(p).tolist() == [1] * 50
     assert rc.cross_fitted(Memory(), p, y).tolist() == [0] * 50
-    found = rc.recalibrate(y, p, method=Memory(), level=1e-9, **QUICK)
-    assert found.candidates[0].score == pytest.approx(y.mean())
 
 
 def test_folds_are_even_in_size_and_outcome():
@@ -65,7 +65,8 @@ def test_helps_where_the_error_is_large():
     y, p = simulated("overconfident", 3000)
     found = rc.recalibrate(y, p, **QUICK)
     assert found.helps
-    assert found.method in ("temperature", "platt", "beta", "smooth_monotone", "density_monotone")
+    assert found.method == "temperature"
+    assert found.p_value < 1e-6
     assert found.before["smooth_ece"].value == nearly(cb.smooth_ece(y, p))
     assert found.after["smooth_ece"].value == nearly(cb.smooth_ece(y, found.held_out))
     assert found.after["smooth_ece"].value < 0.03
@@ -74,11 +75,13 @@ def test_helps_where_the_error_is_large():
     assert best.score == pytest.approx(cb.brier_score(y, found.held_out))
     assert best.improvement == pytest.approx(found.score_before - best.score)
     assert best.p_value < 0.05
-    assert len(found.candidates) == 6
-    # The calibrator itself was fitted to all rows.
+    assert len(found.candidates) == 7
+    # The calibrator itself was fitted to all rows, and mixed with the identity.
     again = type(found.calibrator)(**found.calibrator.get_params()).fit(p, y)
-    assert found.predict(p) == pytest.approx(again.predict(p), abs=1e-9)  # fits end by rounding
-    assert repr(found).startswith(f"{found.method} helps: on held-out rows smooth_ece goes from")
+    shrunk = p + found.strength * (again.predict(p) - p)
+    assert found.predict(p) == pytest.approx(shrunk, abs=1e-9)  # fits end by rounding
+    assert found.strength == pytest.approx(best.strength * (1 - np.sqrt(found.p_value / 0.05)))
+    assert repr(found).startswith("temperature at strength ")
 
 
 def test_keeps_calibrated_predictions():
@@ -90,7 +93,7 @@ def test_keeps_calibrated_predictions():
         assert found.after is found.before
         assert found.held_out.tolist() == p.tolist()
         assert found.predict([0.123]).tolist() == [0.123]
-        assert repr(found).startswith("No method lowers the brier score")
+        assert repr(found).startswith("Left as given: P = ")
 
 
 def test_few_rows_are_no_evidence():
@@ -175,18 +178,26 @@ def test_scores_are_those_of_the_measures(score):
         found = rc.recalibrate(y, p, score=score, method="platt", **QUICK)
         assert found.score_before == pytest.approx(measure(y, p))
         held_out = rc.cross_fitted(rc.PlattCalibrator(), p, y)
-        assert found.candidates[0].score == pytest.approx(measure(y, held_out))
+        shrunk = p + found.candidates[0].strength * (held_out - p)
+        assert found.candidates[0].score == pytest.approx(measure(y, shrunk))
 
 
 def test_infinite_scores():
     y, p = simulated("overconfident", 400)
     p = np.where(np.arange(400) == 7, 1.0 - y[7], p)
-    with pytest.raises(CalibrantError, match=r"log score infinite; got 0.0 at index 7: use score"):
+    with pytest.raises(
+        CalibrantError,
+        match=r"log score infinite; got 0.0 at index 7: use score='brier' or mix=True",
+    ):
         rc.recalibrate(y, p, score="log", **QUICK)
     w = np.arange(400) != 7
     found = rc.recalibrate(y, p, score="log", sample_weight=w, **QUICK)
-    isotonic = next(one for one in found.candidates if one.method == "isotonic")
-    assert (isotonic.score, isotonic.improvement, isotonic.p_value) == (np.inf, -np.inf, 1.0)
+    assert np.isfinite([one.score for one in found.candidates]).all()
+    plain = rc.IsotonicCalibrator(pseudo_count=0)
+    y, p = simulated("perfect", 400, 3)
+    found = rc.recalibrate(y, p, score="log", method=[plain, "platt"], **QUICK)
+    if found.candidates[0].strength == 1:
+        assert found.candidates[0].score == np.inf
     assert np.isfinite(found.score_before)
 
 
@@ -195,11 +206,9 @@ def test_weights():
     w = np.random.default_rng(0).integers(0, 3, 500)
     found = rc.recalibrate(y, p, sample_weight=w, method="platt", **QUICK)
     assert found.score_before == pytest.approx(cb.brier_score(y, p, sample_weight=w))
-    assert found.candidates[0].score == pytest.approx(
-        cb.brier_score(
-            y, rc.cross_fitted(rc.PlattCalibrator(), p, y, sample_weight=w), sample_weight=w
-        )
-    )
+    held_out = rc.cross_fitted(rc.PlattCalibrator(), p, y, sample_weight=w)
+    shrunk = p + found.candidates[0].strength * (held_out - p)
+    assert found.candidates[0].score == pytest.approx(cb.brier_score(y, shrunk, sample_weight=w))
 
 
 def test_several_classes_by_name():
@@ -233,7 +242,7 @@ def test_as_plain_values():
     found = rc.recalibrate(y, p, **QUICK)
     plain = found.to_dict()
     assert "calibrator" not in plain
-    assert plain["candidates"][0]["method"] == "temperature"
+    assert plain["candidates"][0]["method"] == "shift"
     assert plain["before"]["n"] == 300
     assert len(plain["held_out"]) == 300
     assert found.to_frame()["method"].tolist() == [one.method for one in found.candidates]
@@ -280,3 +289,81 @@ def test_sketches_and_swapped_arguments():
         rc.recalibrate(p, y.astype(float))
     with pytest.raises(CalibrantError, match=r"fit\(y_prob, y_true\)"):
         rc.cross_fitted(rc.PlattCalibrator(), y.astype(float), p)
+
+
+def test_predictions_of_0_and_1_that_were_wrong():
+    # Stated confidences, of which 1.0 is right in 17 of 20 rows.
+    rng = np.random.default_rng(0)
+    p = np.repeat(np.arange(1, 21) / 20, 20)
+    y = (rng.random(400) < p).astype(int)
+    y[-3:] = 0
+    found = rc.recalibrate(y, p, **QUICK)
+    assert found.method == "ends"
+    assert found.predict([0.5, 1.0]).tolist() == pytest.approx([0.5, 18 / 21])
+    assert found.p_value < 1e-100
+    # Beside another error, both are corrected.
+    q = np.where(p < 1, p / 2, p)
+    z = np.where(p < 1, rng.random(400) < q, y).astype(int)
+    both = rc.recalibrate(z, p, **QUICK)
+    assert both.method not in ("none", "ends")
+    assert both.predict([1.0])[0] == pytest.approx(18 / 21)
+    assert both.predict([0.5])[0] < 0.35
+
+
+def test_no_finite_log_score_becomes_infinite():
+    # A step: isotonic blocks of one outcome, and fresh rows to the contrary.
+    for seed in range(5):
+        rng = np.random.default_rng(seed)
+        p = rng.random(200)
+        y = (rng.random(200) < np.where(p < 0.5, 0.02, 0.98)).astype(int)
+        fresh = np.concatenate((rng.random(500), [1e-12, 1 - 1e-12]))
+        found = rc.recalibrate(y, p, **QUICK)
+        for outcome in (0, 1):
+            assert np.isfinite(cb.log_score(np.full(502, outcome), found.predict(fresh)))
+
+
+@pytest.mark.parametrize("name", [n for n in rc.METHODS if n != "noisy"])
+def test_no_method_makes_a_finite_log_score_infinite(name):
+    rng = np.random.default_rng(1)
+    p = np.concatenate((rng.random(60), [0.0] * 5, [1.0] * 5))
+    y = (p > 0.5).astype(int)
+    fresh = np.array([1e-9, 0.001, 0.3, 0.7, 0.999, 1 - 1e-9])
+    q = rc.METHODS[name]().fit(p, y).predict(fresh)
+    assert np.all((q > 0) & (q < 1))
+    mixed = rc.METHODS[name]
+    if "mix" in mixed().get_params():
+        q = mixed(mix=True).fit(p, y).predict([0.0, 0.5, 1.0])
+        assert np.all((q >= 0.5 / 71) & (q <= 1 - 0.5 / 71))
+
+
+def test_mixing_makes_log_scores_finite():
+    y, p = simulated("overconfident", 400)
+    p = np.where(np.arange(400) == 7, 1.0 - y[7], p)
+    found = rc.recalibrate(y, p, score="log", mix=True, **QUICK)
+    assert np.isfinite(found.score_before)
+    assert np.isfinite(cb.log_score(y, found.predict(p)))
+    assert found.predict([0.0])[0] > 0
+
+
+def test_the_score_test_by_hand():
+    # Level alone: four rows of 1/2, all events: (4 - 2)^2 / (4 / 4) = 4, one degree of freedom.
+    p, y, w = np.full(4, 0.5), np.ones(4), np.ones(4)
+    assert score_test(np.ones((4, 1)), w, y - p, p * (1 - p)) == pytest.approx(0.0455002639)
+    # Of one score, level, spread and shape are one and the same; 2^-4 is the least.
+    assert identity_p_value(p, y, w, False) == pytest.approx(3 * 0.0455002639)
+    assert identity_p_value(np.array([0.0, 0.5]), np.array([1.0, 0.0]), w[:2], False) == 0.25
+
+
+def test_size_of_the_test_of_calibration():
+    rng = np.random.default_rng(5)
+    p_values = []
+    for _ in range(400):
+        p = rng.random(300)
+        p_values.append(identity_p_value(p, (rng.random(300) < p) * 1.0, np.ones(300), False))
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.08  # 5% and two standard errors
+    p_values = []
+    for _ in range(200):
+        q = rng.dirichlet(np.ones(3), 300)
+        label = np.eye(3)[(q.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)]
+        p_values.append(classes_p_value(q, label, np.ones(300), False))
+    assert np.mean(np.array(p_values) <= 0.05) <= 0.09

@@ -155,11 +155,21 @@ LEVEL = {"map": "StepMap", "cuts": [], "values": [0.5]}
         {"calibrator": "PlattCalibrator", "params": {}, "n_classes": 3, "maps": [LEVEL, LEVEL]},
         {"calibrator": "PlattCalibrator", "params": {}, "n_classes": 2, "maps": "no"},
         {
-            "calibrator": "TemperatureCalibrator",
+            "calibrator": "VectorCalibrator",
             "params": {},
-            "n_classes": 2,
-            "maps": [{"map": "TemperatureMap", "temperature": 1.0}],
+            "n_classes": 3,
+            "maps": [
+                {
+                    "map": "SoftmaxMap",
+                    "temperature": 1.0,
+                    "mix": 0.0,
+                    "weights": [1.0, 1.0],
+                    "bias": [0.0, 0.0],
+                }
+            ],
         },
+        {"map": "AdjustedMap", "inner": {"map": "AdjustedMap"}},
+        {"map": "AdjustedMap", "inner": LEVEL, "strength": 2.0},
         {"calibrator": "NoisyCalibrator", "params": {"rng": "x"}, "n_classes": 2, "maps": [LEVEL]},
     ],
     ids=str,
