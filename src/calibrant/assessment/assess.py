@@ -26,11 +26,12 @@ from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import (
     ClassTable,
-    RowOptions,
+    FrameOptions,
     check_is_one,
     read_table,
     reduce_table,
 )
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Pooled, Problem
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
@@ -291,7 +292,7 @@ class Assessment(TabularResult):
         return f"{observed} {self.prevalence:.4g}, {predicted} {self.mean_prediction:.4g}"
 
 
-class AssessOptions(RowOptions, total=False):
+class AssessOptions(FrameOptions, total=False):
     """Options of :func:`assess`."""
 
     level: float
@@ -310,6 +311,7 @@ def assess(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
     *,
+    data: Any = None,
     level: float = 0.95,
     n_bins: int = 15,
     n_resamples: int = 1000,
@@ -318,19 +320,23 @@ def assess(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
 ) -> Assessment:
     """Return errors with intervals, a test, curves, and a verdict in words.
 
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
 
         (n, C) probabilities are assessed by the confidence in the predicted class, with each class
         against the rest beside it.
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     level : float
         Confidence level.
 
@@ -352,9 +358,13 @@ def assess(
         Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
         class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
 
     Returns
     -------
@@ -404,6 +414,9 @@ def assess(
             maximum=_MAX_BINS,
         )
     check_is_one(multiclass, labels)
+    y_true, y_prob, sample_weight = read_columns(
+        data, align, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight
+    )
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(
         level=level,
@@ -413,11 +426,11 @@ def assess(
         problem=_kind(table, multiclass),
         version=__version__,
     )
-    problem = next(reduce_table(table, multiclass, labels).problems())
+    problem = next(reduce_table(table, multiclass).problems())
     binned = read_binned_error(n_bins=settings.n_bins)
     classes: tuple[ClassRow, ...] = ()
     if isinstance(table, ClassTable) and settings.problem == "confidence":
-        classes = tuple(class_rows(table, labels, binned))
+        classes = tuple(class_rows(table, binned))
     return _Assessor(problem, settings, generator).assessment(classes)
 
 
@@ -549,12 +562,10 @@ def _kind(table: Problem | ClassTable, multiclass: Any) -> str:
     return "binary"
 
 
-def class_rows(
-    table: ClassTable, labels: Sequence[Any] | None, binned: BinnedError
-) -> Iterator[ClassRow]:
+def class_rows(table: ClassTable, binned: BinnedError) -> Iterator[ClassRow]:
     """Yield a row for every class, in the order of the columns."""
     smooth, everything = SmoothError(), UniformBins.of(1)
-    names = range(table.n_classes) if labels is None else labels
+    names = range(table.n_classes) if table.labels is None else table.labels
     for label, problem in zip(names, table.classwise().problems(), strict=True):
         weight, pred, true = problem.totals(everything, "weight", "pred", "true")[:, 0].tolist()
         yield ClassRow(label, true / weight, pred / weight, smooth(problem), binned(problem))

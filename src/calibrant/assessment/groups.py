@@ -14,8 +14,9 @@ from numpy.typing import ArrayLike
 from calibrant._base import Result, TabularResult, columns_of
 from calibrant.assessment.assess import Certain, effective_rows
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import FrameOptions, one_problem
 from calibrant.data.labels import read_labels
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
@@ -131,11 +132,14 @@ class GroupTable(TabularResult):
         most 1 - level.
     adjust
         The adjustment of P-values: "holm" or "benjamini_hochberg".
+    by
+        The name of each column of groups; labels are tuples where there are several.
     """
 
     rows: tuple[GroupRow, ...]
     level: float
     adjust: str
+    by: tuple[str, ...] = ("group",)
 
     def __iter__(self) -> Iterator[GroupRow]:
         return iter(self.rows)
@@ -158,17 +162,19 @@ class GroupTable(TabularResult):
         return tuple(row.group for row in self.rows if row.p_adjusted <= 1 - self.level)
 
     def _columns(self) -> dict[str, Any]:
-        names = ("group", "n", "prevalence", "mean_prediction")
+        names = ("n", "prevalence", "mean_prediction")
         others = ("ece", "deviation", "ecce_r", "p_value", "p_adjusted", "small", "note")
         errors = columns_of((row.smooth_ece for row in self.rows), ("value", "low", "high"))
         errors = {"smooth_ece": errors.pop("value"), **errors}
-        return columns_of(self.rows, names) | errors | columns_of(self.rows, others)
+        labels = [row.group if len(self.by) > 1 else (row.group,) for row in self.rows]
+        groups = dict(zip(self.by, map(list, zip(*labels, strict=True)), strict=True))
+        return groups | columns_of(self.rows, names) | errors | columns_of(self.rows, others)
 
     def _printed(self) -> list[str | TextTable]:
         found = self._columns()
         digits = interval_digits(found["low"], found["high"])
         table = {
-            "group": found["group"],
+            **{name: found[name] for name in self.by},
             "n": found["n"],
             "prevalence": found["prevalence"],
             "mean_pred": found["mean_prediction"],
@@ -193,7 +199,7 @@ def _remarks(row: GroupRow, level: float) -> str:
     return f"{found} {remarks}".strip()
 
 
-class GroupOptions(RowOptions, total=False):
+class GroupOptions(FrameOptions, total=False):
     """Options of :func:`by_group`."""
 
     adjust: Adjustment
@@ -214,6 +220,7 @@ def by_group(
     y_prob: ArrayLike | None = None,
     groups: ArrayLike | None = None,
     *,
+    data: Any = None,
     adjust: Adjustment = "holm",
     level: float = 0.95,
     n_bins: int = 15,
@@ -223,14 +230,15 @@ def by_group(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
 ) -> GroupTable:
     """Measure and test the calibration of each group, with P-values adjusted for their number.
 
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns.
 
         A dictionary of sketches, one per group, such as :func:`calibrant.sketch` makes with ``by``,
         replaces all three arrays.
@@ -238,7 +246,11 @@ def by_group(
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     groups : array_like, optional
         One label per row: numbers, text or dates, at most 1000 different ones. Missing labels
-        (None, nan, null) are a group of their own, None.
+        (None, nan, null) are a group of their own, None. A dataframe, or with `data` a list of
+        names, makes one group per combination of the values in its columns, a tuple.
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     adjust : {"holm", "benjamini_hochberg"}
         "holm": the probability that any calibrated group is called miscalibrated is at most
         1 - level. "benjamini_hochberg": so is the expected proportion of calibrated groups among
@@ -261,9 +273,13 @@ def by_group(
         Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
         class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
 
     Returns
     -------
@@ -307,6 +323,13 @@ def by_group(
         given = (y_prob, groups, sample_weight, multiclass, labels, pos_label)
         problems = list(_read_sketches(y_true, given))
     else:
+        y_true, y_prob, groups, sample_weight = read_columns(
+            *(data, align),
+            y_true=y_true,
+            y_prob=y_prob,
+            groups=groups,
+            sample_weight=sample_weight,
+        )
         whole = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         problems = list(_split(whole, groups, sample_weight))
     needed = math.ceil(len(problems) / (1 - level))
@@ -314,7 +337,8 @@ def by_group(
     rows = [assessor.row(group, problem) for group, problem in problems]
     adjusted = _ADJUSTMENTS[adjust]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
-    return GroupTable(tuple(rows), level, adjust)
+    names = validation.column_labels(groups) or ("group",)
+    return GroupTable(tuple(rows), level, adjust, tuple(map(str, names)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -73,11 +73,11 @@ def _convert(values: Any, name: str) -> AnyArray:
         return np.asarray(values)
     if isinstance(values, (list, tuple)):
         return _from_sequence(values, name)
-    if _comes_from(values, "torch"):
+    if comes_from(values, "torch"):
         tensor = values.detach().cpu()
         # numpy has no bfloat16; float32 holds each of its values exactly.
         return np.asarray((tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy())
-    if _comes_from(values, *_DATAFRAME_LIBRARIES):
+    if comes_from(values, *_DATAFRAME_LIBRARIES):
         return _from_dataframe_library(values, name)
     if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
         return np.asarray(values)
@@ -94,7 +94,8 @@ def is_real(array: AnyArray) -> bool:
     return array.dtype.kind in _REAL_KINDS
 
 
-def _comes_from(values: Any, *packages: str) -> bool:
+def comes_from(values: Any, *packages: str) -> bool:
+    """Tell whether an object is one of these packages."""
     root = type(values).__module__.partition(".")[0]
     return root in packages and root in sys.modules
 
@@ -150,12 +151,12 @@ def missing_values(name: str, missing: AnyArray) -> CalibrantError:
 
 def column_labels(values: Any) -> list[Any] | None:
     """Return the names of the columns of a dataframe; None where there are no columns."""
-    if not _comes_from(values, *_DATAFRAME_LIBRARIES):
+    if not comes_from(values, *_DATAFRAME_LIBRARIES):
         return None
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(values, eager_only=True, pass_through=True)
-    return frame.columns if isinstance(frame, nw.DataFrame) else None
+    return list(frame.columns) if isinstance(frame, nw.DataFrame) else None
 
 
 def check_choice(value: object, name: str, options: Collection[str]) -> None:

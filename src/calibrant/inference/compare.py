@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike
 from calibrant._base import Result, TabularResult, columns_of
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import Generator, as_array, read_generator
+from calibrant.data.validation import Generator, as_array, column_labels, read_generator
 from calibrant.errors import CalibrantError, shown
 from calibrant.formatting import (
     TextTable,
@@ -201,8 +202,9 @@ class Comparison(TabularResult):
 
 def compare(
     y_true: ArrayLike,
-    y_probs: Mapping[str, ArrayLike],
+    y_probs: Mapping[str, ArrayLike] | ArrayLike,
     *,
+    data: Any = None,
     measure: str | Callable[..., float] = "smooth_ece",
     level: float = 0.95,
     n_resamples: int = 1000,
@@ -212,6 +214,7 @@ def compare(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
     **options: Any,
 ) -> Comparison:
     """Compare models on the same rows: paired differences of a measure, and a ranking.
@@ -219,10 +222,14 @@ def compare(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
-    y_probs : dict of array_like
-        The predictions of each model by its name, all for the same rows; sketches are refused.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns.
+    y_probs : dict of array_like or dataframe
+        The predictions of each model by its name, all for the same rows, or one column per model;
+        with `data` also the names of columns. Sketches are refused.
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     measure : str or callable
         The name of a calibration error that has an interval, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r" or "logit_smoothed_ece", or of a proper score, "brier_score" or
@@ -250,9 +257,13 @@ def compare(
         Proper scores of (n, C) predictions are those of all classes by default. By confidence each
         model has outcomes of its own: whether its predicted class is right.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
     **options
         Options of the measure, as given to it.
 
@@ -302,6 +313,13 @@ def compare(
     """
     info = find_measure(measure, comparable())
     level, is_score = validation.as_level(level), info.kind == "score"
+    y_true, y_probs, sample_weight, clusters = read_columns(
+        *(data, align),
+        y_true=y_true,
+        y_probs=y_probs,
+        sample_weight=sample_weight,
+        clusters=clusters,
+    )
     models = _read_models(y_true, y_probs)
     n_pairs = math.comb(len(models), 2)
     # Differences of proper scores have a formula; those of errors need P-values small enough.
@@ -338,6 +356,9 @@ def compare(
 
 def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
     """Return the predictions of two models or more by name, all of the same classes."""
+    columns = column_labels(y_probs)
+    if columns is not None:
+        y_probs = {str(name): y_probs[name] for name in columns}
     given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
     if any(isinstance(one, Sketch) for one in (y_true, *given)):
         raise CalibrantError(
@@ -348,7 +369,7 @@ def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
             "must hold the predictions of at least two models by name",
             argument="y_probs",
             value=len(y_probs) if isinstance(y_probs, Mapping) else type(y_probs),
-            hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}",
+            hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}, or one column per model",
         )
     n_columns = {}
     for name, y_prob in y_probs.items():

@@ -86,8 +86,8 @@ def spiegelhalter_test(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns. A sketch replaces both arrays.
 
         Soft labels, whose noise is unknown, are refused.
     y_prob : array_like, optional
@@ -98,9 +98,11 @@ def spiegelhalter_test(
         Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
         class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -175,8 +177,8 @@ def calibration_slope_test(
     Parameters
     ----------
     y_true : array_like
-        Outcomes: 0/1 or bool; two labels with `pos_label`; class labels where `y_prob` has several
-        columns.
+        Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; class labels where `y_prob` has
+        several columns.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
 
@@ -188,9 +190,11 @@ def calibration_slope_test(
         Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
         class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------

@@ -332,8 +332,8 @@ def ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -361,9 +361,11 @@ def ece(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -431,8 +433,8 @@ def mce(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -453,9 +455,11 @@ def mce(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -505,8 +509,8 @@ def ace(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -528,9 +532,11 @@ def ace(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -565,7 +571,7 @@ def ace(
         debias=debias,
     )
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    reduction = reduce_table(table, "classwise" if multiclass is None else multiclass, labels)
+    reduction = reduce_table(table, "classwise" if multiclass is None else multiclass)
     return reduction.measure(error, error.norm)
 
 
@@ -598,8 +604,8 @@ def soft_label_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -624,9 +630,11 @@ def soft_label_ece(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------

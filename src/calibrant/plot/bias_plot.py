@@ -96,8 +96,8 @@ def bias_along(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns.
 
         Or in place of both arrays a `BiasTable`, or for several models a mapping from names to
         them.

@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike
 from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
+from calibrant.data.classes import by_name
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
@@ -77,9 +78,9 @@ def small_multiples(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. Or in place of both arrays a sketch or a result, or for
-        several models a mapping from names to these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns. Or in place of both arrays a sketch or a result,
+        or for several models a mapping from names to these.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -168,7 +169,7 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
         return _by_group(y_true, y_prob, by, options)
     multiclass = options.get("multiclass")
     if isinstance(multiclass, str) and multiclass == "classwise":
-        p, labels = as_array(y_prob, "y_prob"), options.get("labels")
+        p, labels, _ = by_name(y_true, y_prob, options.get("labels"))
         if p.ndim != 2:
             raise CalibrantError(
                 "must have one column per class for {multiclass}='classwise'",
@@ -189,7 +190,10 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
 
 def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
     labels = one_column(as_array(by, "by"), "by")
-    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    y = as_array(y_true, "y_true")
+    p, classes, positive = by_name(y, y_prob, options.get("labels"))
+    known = {"labels": classes, "pos_label": positive}  # groups have no names of columns
+    options = {name: one for name, one in known.items() if one is not None} | {**options}
     for rows, name in ((labels, "by"), (y, "y_true"), (p, "y_prob")):
         validation.check_not_empty(rows, name)
     validation.check_same_length(y, "y_true", labels, "by")
@@ -236,8 +240,8 @@ def assessment(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns. A sketch replaces both arrays.
 
         So does an `Assessment`.
     y_prob : array_like, optional

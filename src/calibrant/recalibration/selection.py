@@ -35,7 +35,7 @@ from calibrant.data.validation import Generator, read_generator, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, p_cells
 from calibrant.measures.scores import LOSSES
-from calibrant.recalibration.calibrator import Calibrator, check_order, check_positive_column
+from calibrant.recalibration.calibrator import Calibrator, check_columns, check_order
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
 
 __all__ = ["Candidate", "Recalibration", "cross_fitted", "recalibrate"]
@@ -72,8 +72,8 @@ def recalibrate(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     method : str, Calibrator or sequence of these
@@ -99,9 +99,11 @@ def recalibrate(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -217,8 +219,8 @@ def cross_fitted(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; class labels
-        where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
+        labels where `y_prob` has several columns.
     cv : int
         Number of folds, drawn at random and stratified by outcome.
     rng : int or numpy.random.Generator
@@ -226,9 +228,11 @@ def cross_fitted(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -427,7 +431,7 @@ def read_rows(
         raise CalibrantError(
             "a sketch cannot be split into folds", hint="give the rows, or fit a calibrator to it"
         )
-    check_positive_column(y_prob, pos_label)
+    check_columns(y_true, y_prob, labels, pos_label)
     table = read_table(y_true, y_prob, None, None, labels, pos_label)
     return table if isinstance(table, ClassTable) else table.rows
 
