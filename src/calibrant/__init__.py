@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     )
     from calibrant.measures.smooth import smooth_ece as smooth_ece
     from calibrant.measures.subpopulation import subpopulation_curve as subpopulation_curve
+    from calibrant.reporting.model_report import report as report
 
 # The module that defines each public name.
 _NAMES = {
@@ -107,6 +108,7 @@ _NAMES = {
     "measures.scores": "ScoreDecomposition brier_score log_score score_decomposition",
     "measures.smooth": "smooth_ece",
     "measures.subpopulation": "subpopulation_curve",
+    "reporting.model_report": "report",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = ("datasets", "inference", "plot")

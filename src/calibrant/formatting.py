@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import html
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -78,9 +79,8 @@ def proportion(value: float) -> Number:
 
 
 def count(n: int) -> Number:
-    """Return a whole number, from 10 000 on with its digits in groups of three."""
-    text = f"{n:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") if n >= 10_000 else str(n)
-    return Number(text, int(n))
+    """Return a whole number, its digits in groups of three."""
+    return Number(f"{n:,}", int(n))
 
 
 def short_count(n: int) -> str:
@@ -98,8 +98,8 @@ def short_count(n: int) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number of things: 1 row, 2 rows."""
-    return f"{n} {noun}" + ("" if n == 1 else "s")
+    """Return a number of things: 1 row, 2,000 rows."""
+    return f"{count(n)} {noun}" + ("" if n == 1 else "s")
 
 
 def percent(value: float) -> str:
@@ -202,6 +202,14 @@ class TextTable:
         )
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
+    def to_markdown(self) -> str:
+        """Return the table as Markdown."""
+        columns = []
+        for name, cells in self.columns.items():
+            rule = "---:" if _are_numbers(cells) else "---"
+            columns.append([_in_markdown(name), rule, *map(_in_markdown, cells)])
+        return "\n".join(f"| {' | '.join(row)} |" for row in zip(*columns, strict=True))
+
 
 def cells(values: Iterable[Any], digits: int = 4) -> list[str]:
     """Return a column of values as text."""
@@ -258,8 +266,17 @@ def _ends(column: Sequence[str]) -> list[str]:
     return [*column[:_END_ROWS], "...", *column[-_END_ROWS:]]
 
 
+def _in_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_|\[\]])", r"\\\1", html.escape(text, quote=False))
+
+
+def _are_numbers(column: Sequence[str]) -> bool:
+    return all(cell[:1] in "+-.<0123456789" for cell in column)
+
+
 def _aligned(name: str, column: Sequence[str]) -> list[str]:
-    is_number = all(cell[:1] in "+-.<0123456789" for cell in column)
+    is_number = _are_numbers(column)
     width = max(map(len, (name, *column)))
     return [cell.rjust(width) if is_number else cell.ljust(width) for cell in (name, *column)]
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, TabularResult, columns_of, write_atomically
+from calibrant._base import Result, TabularResult, columns_of, written
 from calibrant._version import __version__
 from calibrant.assessment.verdict import Findings, Interval, Summary, Verdict, main_stretch
 from calibrant.curves.bands import Band
@@ -257,14 +257,11 @@ class Assessment(TabularResult):
         -------
         str
             The page: verdict, interactive diagrams, tables, and the numbers to download; about
-            2 MB, and no network is needed. For several models see ``calibrant.reporting``.
+            2 MB, and no network is needed. For several models see :func:`calibrant.report`.
         """
         from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
-        text = page(self, title=title, source=source)
-        if path is not None:
-            write_atomically(path, text.encode())
-        return text
+        return written(path, page(self, title=title, source=source))
 
     def _repr_html_(self) -> str:
         from calibrant.reporting.html_page import fragment  # layers: a result may ask to be shown
@@ -283,7 +280,7 @@ class Assessment(TabularResult):
             f"{level} interval": interval_cells(found["low"], found["high"], digits),
             "corrected": [*(one.bias_corrected for one in self.estimates), *[None] * len(others)],
         }
-        means = f"n = {self.n}, {self._means()}, Brier score {self.brier_score:.4g}"
+        means = f"n = {self.n:,}, {self._means()}, Brier score {self.brier_score:.4g}"
         notes = [f"- {note}" for note in self.notes]
         return [str(self.verdict), "", TextTable.of(table, digits), "", means, *notes]
 

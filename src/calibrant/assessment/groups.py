@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -31,6 +31,10 @@ from calibrant.measures.binned import BinnedError, read_binned_error
 from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumulative_differences
 from calibrant.measures.smooth import SmoothError
 from calibrant.numerics.probability import benjamini_hochberg, holm
+from calibrant.progress import steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["GroupRow", "GroupTable", "by_group"]
 
@@ -170,6 +174,19 @@ class GroupTable(TabularResult):
         groups = dict(zip(self.by, map(list, zip(*labels, strict=True)), strict=True))
         return groups | columns_of(self.rows, names) | errors | columns_of(self.rows, others)
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the smooth calibration error of each group with its interval; return the Axes.
+
+        Filled: miscalibration detected.
+        """
+        from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
+
+        groups = (row.group if len(self.by) > 1 else (row.group,) for row in self)
+        names = [", ".join(map(str, group)) for group in groups]
+        label = f"smooth_ece, {percent(self.level)} interval; | bias-corrected; filled: detected"
+        found = [row.p_adjusted <= 1 - self.level for row in self]
+        return new_intervals(ax, names, [row.smooth_ece for row in self], label, found)
+
     def _printed(self) -> list[str | TextTable]:
         found = self._columns()
         digits = interval_digits(found["low"], found["high"])
@@ -213,12 +230,15 @@ class GroupOptions(FrameOptions, total=False):
 def by_group(y_true: Mapping[Any, Sketch], **options: Unpack[GroupOptions]) -> GroupTable: ...
 @overload
 def by_group(
-    y_true: ArrayLike, y_prob: ArrayLike, groups: ArrayLike, **options: Unpack[GroupOptions]
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    groups: ArrayLike | Mapping[str, ArrayLike],
+    **options: Unpack[GroupOptions],
 ) -> GroupTable: ...
 def by_group(
     y_true: ArrayLike | Mapping[Any, Sketch],
     y_prob: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
     data: Any = None,
     adjust: Adjustment = "holm",
@@ -246,8 +266,8 @@ def by_group(
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     groups : array_like, optional
         One label per row: numbers, text or dates, at most 1000 different ones. Missing labels
-        (None, nan, null) are a group of their own, None. A dataframe, or with `data` a list of
-        names, makes one group per combination of the values in its columns, a tuple.
+        (None, nan, null) are a group of their own, None. A dataframe or a dictionary of
+        columns, or with `data` a list of names, makes one group per combination, a tuple.
     data : dataframe, optional
         A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
         several as a list.
@@ -334,11 +354,11 @@ def by_group(
         problems = list(_split(whole, groups, sample_weight))
     needed = math.ceil(len(problems) / (1 - level))
     assessor = _Assessor(level, binned, n_resamples, rng, needed)
-    rows = [assessor.row(group, problem) for group, problem in problems]
+    rows = [assessor.row(group, problem) for group, problem in steps(problems)]
     adjusted = _ADJUSTMENTS[adjust]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
-    names = validation.column_labels(groups) or ("group",)
-    return GroupTable(tuple(rows), level, adjust, tuple(map(str, names)))
+    names = groups if isinstance(groups, Mapping) else validation.column_labels(groups)
+    return GroupTable(tuple(rows), level, adjust, tuple(map(str, names or ("group",))))
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,9 @@ def plot(
     kind: Kind = None,
     along: Along = None,
     label: options.Label = None,
-    prob: options.ProbOfModels = None,
+    prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     by: options.By = None,
     multiclass: options.Multiclass = None,
@@ -76,40 +78,41 @@ def plot(
 ) -> None:
     r"""Draw a reliability diagram, or another one, to a file.
 
-    Several columns of probabilities are several models in one diagram, unless --multiclass or the
-    labels show that they are classes. With --by there is one panel per group. With --along the
-    diagram shows whether predictions are right on average in each month, for example, or region.
+    Several --prob are several models in one diagram. With --by there is one panel per group. With
+    --along the diagram shows whether predictions are right on average in each month, for example,
+    or region.
 
     \b
-    calibrant plot forecasts.csv --label rain --prob p --out rain.png
-    calibrant plot flares.csv --label flare --prob NOAA --prob SIDC --out flares.svg
-    calibrant plot forecasts.csv --label rain --prob p --kind cumulative --out cumulative.pdf
-    calibrant plot flares.csv --label flare --prob NOAA --along date --out bias.svg
+    calibrant plot forecasts.csv --label rain --prob p -o rain.png
+    calibrant plot flares.csv --label flare --prob NOAA --prob SIDC -o flares.svg
+    calibrant plot forecasts.csv --label rain --prob p --kind cumulative -o cumulative.pdf
+    calibrant plot flares.csv --label flare --prob NOAA --along date -o bias.svg
     """
     from calibrant._base import write_atomically
-    from calibrant.cli.screen import waiting
-    from calibrant.cli.tables import read_each
+    from calibrant.cli.tables import read
+    from calibrant.progress import shown
 
     if kind is not None and kind not in _KINDS:
         raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
-    if along is not None and (kind is not None or by is not None):
+    if along is not None and (kind is not None or by):
         other = "--by" if kind is None else "--kind"
         raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
     if along is not None and along == label:
         raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
     path = check_out(out, tuple(_METADATA), files)
     request = Request(
-        *(files, label, prob or (), weight, by, along),
+        *(files, label, prob or (), classes or (), percent, weight, by or ()),
+        along=along,
         pos_label=pos_label,
         multiclass=multiclass,
         on_invalid=on_invalid,
         form=form,
-        each=multiclass is None,
+        all=True,
     )
-    models = read_each(request, needs_rows=along is not None)
-    with waiting("drawing"):
+    models = read(request, needs_rows=along is not None)
+    with shown("drawing"):
         asked = {"rng": seed} | ({} if resamples is None else {"n_resamples": resamples})
-        draw = _diagram if by is None else _panels
+        draw = _panels if by else _diagram
         figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
     say(f"wrote {path}")
@@ -130,17 +133,12 @@ def _along(models: dict[str, Data], along: str) -> Figure:
 def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
     """Return one diagram of one model, or of several."""
     from calibrant import plot
+    from calibrant.cli.measure_commands import together
 
     if kind == "assessment":
         _check_one_model(models, "--kind assessment")
     draw: Any = plot.bins_sweep if kind == "bins" else getattr(plot, kind)
-    first = next(iter(models.values()))
-    if len(models) == 1:
-        return _figure(first.call(draw, **asked))
-    if len(first.pair) == 1:
-        return _figure(draw({name: data.pair[0] for name, data in models.items()}, **asked))
-    predictions = {name: data.pair[1] for name, data in models.items()}
-    return _figure(draw(first.pair[0], predictions, **first.options, **asked))
+    return _figure(together(models).call(draw, **asked))
 
 
 def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
@@ -155,8 +153,12 @@ def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure
     if data.groups is None:
         sketches = {group_name(group): one for group, one in data.pair[0].items()}
         return small_multiples(sketches, kind=kind, **asked).figure  # type: ignore[arg-type]
+    groups = data.groups
+    if isinstance(groups, dict):
+        groups = list(zip(*groups.values(), strict=True))
     # Rows without a group have a panel, too.
-    groups = [group_name(group) for group in data.groups] if None in data.groups else data.groups
+    if None in groups or any(isinstance(group, tuple) for group in groups):
+        groups = [group_name(group) for group in groups]
     return data.call(small_multiples, kind=kind, by=groups, **asked).figure
 
 
@@ -185,7 +187,9 @@ def report(
     files: options.Files,
     out: PageOut,
     label: options.Label = None,
-    prob: options.ProbOfModels = None,
+    prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     by: options.By = None,
     multiclass: options.Multiclass = None,
@@ -200,51 +204,43 @@ def report(
 ) -> None:
     r"""Write a report as a self-contained page of HTML.
 
-    Verdicts, interactive diagrams and tables in one file, which needs no network. Several columns
-    of probabilities are several models, compared with each other, unless --multiclass or the labels
-    show that they are classes.
+    Verdicts, interactive diagrams and tables in one file, which needs no network. Several --prob
+    are several models, compared with each other.
 
     \b
-    calibrant report forecasts.csv --label rain --prob p --out rain.html
-    calibrant report flares.csv --label flare --prob NOAA --prob SIDC --out flares.html
+    calibrant report forecasts.csv --label rain --prob p -o rain.html
+    calibrant report flares.csv --label flare --prob NOAA --prob SIDC -o flares.html
     """
-    from calibrant.assessment.assess import assess
-    from calibrant.assessment.groups import by_group
-    from calibrant.cli.measure_commands import side_by_side
-    from calibrant.cli.screen import waiting
-    from calibrant.cli.tables import read_each
-    from calibrant.inference.compare import compare
-    from calibrant.reporting.html_page import write_page
+    from calibrant.cli.measure_commands import together
+    from calibrant.cli.tables import read
+    from calibrant.progress import shown
+    from calibrant.reporting import report as write_report
 
     path = check_out(out, (".html", ".htm"), files)
     request = Request(
-        *(files, label, prob or (), weight, by),
+        *(files, label, prob or (), classes or (), percent, weight, by or ()),
         pos_label=pos_label,
         multiclass=multiclass,
         on_invalid=on_invalid,
         form=form,
-        each=multiclass is None,
+        all=True,
     )
-    asked: dict[str, Any] = {"level": level, "n_resamples": resamples, "rng": seed}
     # All rows and their groups are both shown, which sketches by group cannot.
-    models = read_each(request, needs_rows=by is not None)
-    groups = None
-    with waiting("measuring"):
-        if by is not None:
-            _check_one_model(models, "--by")
-            (data,) = models.values()
-            groups = data.call(by_group, groups=data.groups, n_bins=bins, **asked)
-        found = {name: data.call(assess, n_bins=bins, **asked) for name, data in models.items()}
-        # Models are compared row by row, which sketches cannot be.
-        comparison = None
-        if len(models) > 1 and all(len(data.pair) > 1 for data in models.values()):
-            comparison = side_by_side(models).call(compare, **asked)
-        write_page(
-            *(path, found if len(found) > 1 else next(iter(found.values()))),
+    models = read(request, needs_rows=bool(by))
+    if by:
+        _check_one_model(models, "--by")
+    data = together(models)
+    with shown("measuring"):
+        data.call(
+            write_report,
+            path=path,
+            groups=data.groups,
             title=title,
             source=request.source(),
-            groups=groups,
-            comparison=comparison,
+            level=level,
+            n_bins=bins,
+            n_resamples=resamples,
+            rng=seed,
         )
     say(f"wrote {path}")
 

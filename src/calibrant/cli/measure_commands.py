@@ -141,6 +141,8 @@ def assess(
     files: options.Files,
     label: options.Label = None,
     prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     by: options.By = None,
     multiclass: options.Multiclass = None,
@@ -157,7 +159,9 @@ def assess(
     r"""Assess calibration: errors with intervals, tests, a verdict.
 
     Columns that are not named are inferred where there is just one candidate, and reported on
-    standard error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.
+    standard error. Several --prob are models, assessed one after the other; --classes names the
+    columns of one model for several classes. Up to 4 million rows are held in memory; more are kept
+    as a sketch, in one pass.
 
     A condition of --fail-if is NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
     one of {assessed}, bias, slope, brier_score, prevalence, mean_prediction, n and p_value. With
@@ -168,48 +172,64 @@ def assess(
     calibrant assess forecasts.csv --label rain --prob p
     calibrant assess 'logs/*.parquet' --label clicked --prob p --by country
     zcat big.csv.gz | calibrant assess - --fail-if 'smooth_ece.high > 0.05'
-    calibrant assess images.csv --label class --prob 'p_*' --json
+    calibrant assess images.csv --label class --classes 'p_*' --json
     """
     from calibrant.assessment.assess import assess as assessed
     from calibrant.assessment.groups import by_group
-    from calibrant.cli.screen import assessment_parts, group_name, group_parts, show, waiting
+    from calibrant.cli.screen import assessment_parts, group_parts, model_heading, show
     from calibrant.cli.tables import read
+    from calibrant.progress import shown, steps
 
-    thresholds = read_thresholds(fail_if, in_groups=by is not None)
+    thresholds = read_thresholds(fail_if, in_groups=bool(by))
     request = Request(
-        *(files, label, prob or (), weight, by),
+        *(files, label, prob or (), classes or (), percent, weight, by or ()),
         pos_label=pos_label,
         multiclass=multiclass,
         on_invalid=on_invalid,
         form=form,
     )
     asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
-    data = read(request)
-    numbers: dict[str, Numbers]
-    parts: list[RenderableType]
-    with waiting("measuring"):
-        if by is None:
-            all_rows = data.call(assessed, **asked)
-            found, parts = all_rows.to_dict(), [] if json else assessment_parts(all_rows)
-            numbers = {"": numbers_of(all_rows)}
-        else:
-            groups = data.call(by_group, groups=data.groups, **asked)
-            found, parts = groups.to_dict(), [] if json else group_parts(groups)
-            names = [group_name(None) if row.group is None else repr(row.group) for row in groups]
-            rows = zip(names, groups, strict=True)
-            numbers = {f"group {name}": group_numbers(row) for name, row in rows}
+    models = read(request)
+    found: dict[str, Any] = {}
+    numbers: dict[str, Numbers] = {}
+    parts: list[RenderableType] = []
+    with shown("measuring"):
+        for name, data in steps(models.items()):
+            who = name if len(models) > 1 else ""
+            parts += [*[""] * bool(parts), *model_heading(who)]
+            if by:
+                groups = data.call(by_group, groups=data.groups, **asked)
+                found[name] = groups.to_dict()
+                parts += [] if json else group_parts(groups)
+                numbers |= {_in_group(who, row): group_numbers(row) for row in groups}
+            else:
+                all_rows = data.call(assessed, **asked)
+                found[name] = all_rows.to_dict()
+                parts += [] if json else assessment_parts(all_rows)
+                numbers[who] = numbers_of(all_rows)
     if json:
-        write_json(found)
+        write_json(found if len(found) > 1 else next(iter(found.values())))
     else:
         show(*parts)
     return exit_code(thresholds, numbers)
 
 
+def _in_group(model: str, row: GroupRow) -> str:
+    """Return what messages call a group, of one of several models."""
+    from calibrant.cli.screen import group_name
+
+    name = repr(row.group) if isinstance(row.group, str) else group_name(row.group)
+    return f"{model}, group {name}" if model else f"group {name}"
+
+
 def compare(
     files: options.Tables,
     label: options.Label = None,
-    prob: options.ProbOfModels = None,
+    prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
+    clusters: options.Clusters = None,
     multiclass: options.Multiclass = None,
     pos_label: options.PosLabel = None,
     form: options.Form = None,
@@ -221,9 +241,9 @@ def compare(
 ) -> None:
     r"""Compare models on the same rows.
 
-    Given one file, each column of probabilities is a model. Given several, each file is a model,
-    with the same outcomes in the same rows, and several columns are classes. Invalid rows are
-    refused, because all models must be measured on the same rows.
+    Given one file, each --prob is a model. Given several, each file is a model, with the same
+    outcomes in the same rows. Invalid rows are refused, because all models must be measured on the
+    same rows.
 
     NAME of --measure is one of {comparable}.
 
@@ -231,19 +251,21 @@ def compare(
     calibrant compare flares.csv --label flare --prob DAFFS --prob NOAA
     calibrant compare before.csv after.csv --label y --prob p --measure brier_score
     """
-    from calibrant.cli.screen import show, waiting
+    from calibrant.cli.screen import show
     from calibrant.inference.compare import compare as compared
+    from calibrant.progress import shown
 
     request = Request(
-        *(files, label, prob or (), weight),
+        *(files, label, prob or (), classes or (), percent, weight),
+        clusters=clusters,
         pos_label=pos_label,
         multiclass=multiclass,
         form=form,
-        each=True,
+        all=True,
     )
     data = side_by_side(_models(request))
     asked = {"measure": measure, "level": level, "n_resamples": resamples, "rng": seed}
-    with waiting("comparing"):
+    with shown("comparing"):
         found = data.call(compared, **asked)
     if json:
         write_json(found.to_dict())
@@ -254,18 +276,31 @@ def compare(
 def _models(request: Request) -> dict[str, Data]:
     """Return the models by name: the columns of one file, or several files."""
     from calibrant.cli.inputs import named_files
-    from calibrant.cli.tables import read, read_each
+    from calibrant.cli.tables import read
 
     files = named_files(request.files)
     if len(files) == 1:
-        return read_each(request, needs_rows=True)
+        return read(request, needs_rows=True)
+    if len(request.probs) > 1:
+        raise CalibrantError("each of several files is a model: give one --prob, or --classes")
     names = [Path(file).stem for file in files]
     if len(set(names)) < len(names):
         names = files
-    return {
-        name: read(replace(request, files=(file,)), needs_rows=True)
-        for name, file in zip(names, files, strict=True)
-    }
+    models = {}
+    for name, file in zip(names, files, strict=True):
+        one = replace(request, files=(file,), all=False)
+        (models[name],) = read(one, needs_rows=True).values()
+    return models
+
+
+def together(models: dict[str, Data]) -> Data:
+    """Return one model, or several by name: sketches, or predictions of the same outcomes."""
+    (first, *others) = models.values()
+    if not others:
+        return first
+    if all(len(data.pair) == 1 for data in models.values()):
+        return replace(first, pair=({name: data.pair[0] for name, data in models.items()},))
+    return side_by_side(models)
 
 
 def side_by_side(models: dict[str, Data]) -> Data:
@@ -340,7 +375,7 @@ def _parts(found: Comparison) -> list[RenderableType]:
         p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
         pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *p_values))
     note = (
-        f"n = {found.n}; lower is better; models differ significantly where P, adjusted for the "
+        f"n = {found.n:,}; lower is better; models differ significantly where P, adjusted for the "
         f"number of pairs, is at most {1 - found.level:.2g}."
     )
     return [*fitted(ranking), "", *fitted(pairs), "", note]

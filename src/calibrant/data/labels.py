@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Hashable, Iterable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
 from itertools import takewhile
 from numbers import Number
 from typing import Any
@@ -326,10 +326,10 @@ def read_labels(
     A label may be a number, text, a truth value or a date; what is missing (None, nan, null) has
     the label None, the last. Whole numbers are whole however they are stored, so that a column of
     floats makes the same labels as one of integers, and as :func:`calibrant.sketch` makes with
-    ``by``. Rows of weight 0 are left out: `n_rows` counts the others. The columns of a dataframe
-    make a label together, a tuple.
+    ``by``. Rows of weight 0 are left out: `n_rows` counts the others. Several columns, of a
+    dataframe or a mapping, make a label together, a tuple.
     """
-    columns = column_labels(given)
+    columns = list(given) if isinstance(given, Mapping) else column_labels(given)
     if columns is not None and len(columns) > 1:
         return _crossed(
             read_labels(given[one], name, sample_weight, n_rows, allow_missing=allow_missing)

@@ -43,6 +43,7 @@ MAX_BINS = 1_000_000
 MIN_RESAMPLES, MAX_RESAMPLES = 39, 10_000_000
 # Beyond this everything is smoothed into one mean.
 MAX_BANDWIDTH = 1e6
+PERCENTAGES = "percentages? {in_percent}"
 ONE_COLUMN_PER_CLASS = "several classes need one column of probabilities per class"
 # With so many distinct values strictly between 0 and 1, labels look like probabilities.
 _MANY_VALUES = 3
@@ -340,7 +341,7 @@ def _hint_for_range(p: AnyArray, low: float, high: float) -> str:
         inverse = "scipy.special.expit" if p.ndim == 1 else "scipy.special.softmax over columns"
         return f"logits or scores? convert them to probabilities first, for example by {inverse}"
     if high <= 100 and np.mean(p > 1) > 0.5:
-        return "percentages? divide by 100"
+        return PERCENTAGES
     return "only probabilities can be calibrated"
 
 

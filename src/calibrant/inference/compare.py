@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -44,6 +44,10 @@ from calibrant.inference.paired import (
 )
 from calibrant.measures.registry import Measure, comparable, find_measure
 from calibrant.numerics.probability import holm
+from calibrant.progress import steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["ComparedModel", "Comparison", "PairedDifference", "compare"]
 
@@ -161,10 +165,18 @@ class Comparison(TabularResult):
     def _columns(self) -> dict[str, Any]:
         return columns_of(self.pairs, (field.name for field in fields(PairedDifference)))
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the measure of each model with its interval, in order of rank; return the Axes."""
+        from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
+
+        label = f"{self.measure}, {percent(self.level)} interval; | bias-corrected"
+        names = [f"{model.rank}. {model.name}" for model in self.models]
+        return new_intervals(ax, names, [model.estimate for model in self.models], label)
+
     def _printed(self) -> list[str | TextTable]:
         threshold = f"{1 - self.level:.2g} (Holm, {counted(len(self.pairs), 'pair')})"
         return [
-            f"{self.measure} of {len(self.models)} models, n = {self.n}; lower is better",
+            f"{self.measure} of {len(self.models)} models, n = {self.n:,}; lower is better",
             "",
             self._model_table(),
             "",
@@ -437,7 +449,7 @@ def _by_error(
     rng = read_generator(seed)
     shared = Clusters.read(clusters, sample_weight, problems[0], rng)
     units = shared or Clusters.single_rows(n, rng)
-    for problem in problems:
+    for problem in steps(problems):
         # A seed starts anew for each, so that each is what `estimate` gives.
         own_rng = read_generator(seed)
         own = Clusters.read(clusters, sample_weight, problem, own_rng)

@@ -46,6 +46,10 @@ class Columns:
         The class of each column of `probs`; empty where outcomes are 0 or 1.
     weight, by, along
         Weights, groups and a feature, if any.
+    keys
+        Further columns of labels, such as clusters, for rows in memory.
+    is_percent
+        Whether probabilities are in percent.
     """
 
     label: str
@@ -55,6 +59,8 @@ class Columns:
     by: str | None = None
     is_multiclass: bool = False
     along: str | None = None
+    keys: tuple[str, ...] = ()
+    is_percent: bool = False
 
     @classmethod
     def read(cls, label: Any, prob: Any, weight: Any, by: Any) -> Self:
@@ -92,14 +98,19 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """All columns, each once."""
-        others = [name for name in (self.by, self.along) if name is not None]
+        others = [name for name in (self.by, self.along, *self.keys) if name is not None]
         return list(dict.fromkeys([*(name for _, name in self.named()), *others]))
 
     @property
-    def groups(self) -> str | None:
-        """The column that names groups and has no other role, if there is one."""
+    def labels(self) -> tuple[str, ...]:
+        """The columns of labels, of groups or clusters."""
+        return (*(() if self.by is None else (self.by,)), *self.keys)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns of labels that have no other role."""
         others = {self.along, *(name for _, name in self.named())}
-        return None if self.by in others else self.by
+        return tuple(name for name in self.labels if name not in others)
 
     def check_known(self, schema: Mapping[str, Any]) -> None:
         """Refuse a table that lacks a column."""
@@ -379,5 +390,5 @@ def _explained(rule: Rule, example: Example) -> tuple[str, str]:
     if value < 0:
         return "must lie in [0, 1]", "logits or scores? convert them to probabilities first"
     is_percentage = example.largest <= 100
-    hint = "percentages? divide by 100" if is_percentage else "only probabilities can be calibrated"
+    hint = validation.PERCENTAGES if is_percentage else "only probabilities can be calibrated"
     return "must lie in [0, 1]", hint

@@ -21,9 +21,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 from calibrant.formatting import percent, shortened, typeset
-from calibrant.inference.estimate import Estimate
 from calibrant.plot.common import (
-    LINE_WIDTH,
     SMALL,
     Model,
     Panels,
@@ -31,14 +29,13 @@ from calibrant.plot.common import (
     axes_or_new,
     band_lines,
     compact,
-    despine,
     measure_label,
     new_figure,
-    palette,
     read_models,
     size_in_points,
 )
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
+from calibrant.plot.interval_plot import draw_intervals
 from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
 
 __all__ = ["assessment", "small_multiples"]
@@ -292,26 +289,10 @@ def assessment(
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], Layout(inside=True))
     note = found["ecce_r"] if found.test is None else found.test
     draw_cumulative(ax.inset_axes(_CUMULATIVE), [CumulativeDiagram(found.cumulative, note)])
-    _draw_estimates(ax.inset_axes(_ESTIMATES), found.estimates)
+    label = f"calibration error, {percent(found.settings.level)} interval; | bias-corrected"
+    names = [measure_label(one) for one in found.estimates]
+    draw_intervals(ax.inset_axes(_ESTIMATES), names, found.estimates, label)
     return ax
-
-
-def _draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
-    """Draw estimates one below the other: values, bias-corrected values and intervals."""
-    despine(ax)
-    color = palette(ax)[0]
-    rows = np.arange(len(estimates))[::-1]
-    low, high = ([getattr(one, end) for one in estimates] for end in ("low", "high"))
-    ax.hlines(rows, low, high, color=color, lw=LINE_WIDTH)
-    values = [one.value for one in estimates]
-    style: dict[str, Any] = {"ls": "none", "clip_on": False}
-    ax.plot(values, rows, "o", color=color, ms=5, mfc="white", mew=LINE_WIDTH, **style)
-    ax.plot([one.bias_corrected for one in estimates], rows, "|", color=color, ms=8, **style)
-    ax.set_yticks(rows, [measure_label(one) for one in estimates])
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(-0.6, len(estimates) - 0.4)
-    ax.set_xlim(left=0)
-    ax.set_xlabel(f"calibration error, {percent(estimates[0].level)} interval; | bias-corrected")
 
 
 def _filled(text: str, ax: Axes, size: str) -> str:

@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from calibrant.assessment.assess import Assessment
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import CurveOptions, reliability_curve
 from calibrant.curves.reliability_view import (
@@ -186,6 +187,11 @@ def gather(model: Model, table: BinTable | None, note: bool | Note) -> Diagram:
     if isinstance(model.y_true, Curve):
         model.refuse_options("a Curve")
         return Diagram(view_of_curve(model.y_true, table), text, model.name, model.color)
+    if isinstance(model.y_true, Assessment):
+        model.refuse_options("an Assessment")
+        view = model.y_true.reliability_view()
+        text = view.measured if note is True else text
+        return Diagram(view, text, model.name, model.color)
     if table is not None:
         raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
     model.check_options("reliability", reliability_curve)

@@ -10,7 +10,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import cached_property, partial
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,7 +23,7 @@ from calibrant._base import (
     Result,
     TabularResult,
     columns_of,
-    write_atomically,
+    written,
 )
 from calibrant.assessment.assess import Assessment, assess
 from calibrant.data import validation
@@ -35,8 +35,12 @@ from calibrant.data.validation import Generator, read_generator, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, p_cells
 from calibrant.measures.scores import LOSSES
+from calibrant.progress import steps
 from calibrant.recalibration.calibrator import Calibrator, check_columns, check_order
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 __all__ = ["Candidate", "Recalibration", "cross_fitted", "recalibrate"]
 
@@ -165,7 +169,9 @@ def recalibrate(
     table = read_rows(y_true, y_prob, labels, pos_label)
     weight = read_weights(sample_weight, _n_rows(table))
     fold = assign_folds(table, weight, cv, rng)
-    held_out = {name: _held_out(one, table, weight, fold) for name, one in calibrators.items()}
+    held_out = {
+        name: _held_out(one, table, weight, fold) for name, one in steps(calibrators.items())
+    }
     w = np.ones(_n_rows(table)) if weight is None else weight
     trial = _Trial(table, np.asarray(w / w.sum(dtype=np.float64), dtype=np.float64), score)
     candidates = trial.candidates(held_out, read_generator(rng))
@@ -173,7 +179,7 @@ def recalibrate(
     best = min(helping, key=lambda one: one.score).method if helping else "none"
     prob, outcome = _columns(table)
     # An assessment of classes refers to them by the labels that were given.
-    truth, names = (y_true, labels) if isinstance(table, ClassTable) else (outcome, None)
+    truth, names = (y_true, table.labels) if isinstance(table, ClassTable) else (outcome, None)
     assessed = partial(
         assess,
         truth,
@@ -374,12 +380,20 @@ class Recalibration(TabularResult):
         """
         from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
+        return written(path, page(self._shown(), title=title, source=source, recalibration=self))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw reliability diagrams as given and as recalibrated while held out; return the Axes.
+
+        Where no method helps, only the first is drawn.
+        """
+        from calibrant.plot import reliability  # layers: a result may ask to be shown
+
+        return reliability(self._shown(), ax=ax)
+
+    def _shown(self) -> Any:
         both = {"as given": self.before, f"{self.method}, held out": self.after}
-        shown = both if self.helps else self.before
-        text = page(shown, title=title, source=source, recalibration=self)
-        if path is not None:
-            write_atomically(path, text.encode())
-        return text
+        return both if self.helps else self.before
 
     def _printed(self) -> list[str | TextTable]:
         design = f"(level {self.level:g}, {self.cv} folds)"
