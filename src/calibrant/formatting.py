@@ -102,6 +102,13 @@ def counted(n: int, noun: str) -> str:
     return f"{count(n)} {noun}" + ("" if n == 1 else "s")
 
 
+def group_name(group: object) -> str:
+    """Return the name of a group for people, labels of several columns one after the other."""
+    if isinstance(group, tuple):
+        return ", ".join(map(group_name, group))
+    return "(none)" if group is None else str(group)
+
+
 def percent(value: float) -> str:
     """Return a proportion, such as a confidence level, in percent."""
     return f"{100 * value:g}%"

@@ -52,10 +52,12 @@ class Work:
         from rich.table import Table
 
         done, elapsed = self.done, time.monotonic() - self.began
-        left = f"about {_duration(elapsed / done - elapsed)} left" * (done >= _LEAST_DONE)
+        remark = f"{_duration(elapsed)} so far"
+        if done >= _LEAST_DONE:
+            remark = f"about {_duration(elapsed / done - elapsed)} left"
         line = Table.grid(padding=(0, 1))
         bar = ProgressBar(total=1.0, completed=done, width=_BAR_WIDTH)
-        line.add_row(self.what, bar, f"{100 * done:3.0f}%", left or f"{_duration(elapsed)} so far")
+        line.add_row(self.what, bar, f"{100 * done:3.0f}%", remark)
         return line
 
 

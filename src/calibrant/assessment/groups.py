@@ -22,7 +22,14 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError, SketchError, shown
-from calibrant.formatting import TextTable, interval_cells, interval_digits, p_cells, percent
+from calibrant.formatting import (
+    TextTable,
+    group_name,
+    interval_cells,
+    interval_digits,
+    p_cells,
+    percent,
+)
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question
@@ -181,8 +188,7 @@ class GroupTable(TabularResult):
         """
         from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
 
-        groups = (row.group if len(self.by) > 1 else (row.group,) for row in self)
-        names = [", ".join(map(str, group)) for group in groups]
+        names = [group_name(row.group) for row in self]
         label = f"smooth_ece, {percent(self.level)} interval; | bias-corrected; filled: detected"
         found = [row.p_adjusted <= 1 - self.level for row in self]
         return new_intervals(ax, names, [row.smooth_ece for row in self], label, found)

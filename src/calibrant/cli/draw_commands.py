@@ -143,7 +143,7 @@ def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figur
 
 def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
     """Return a panel for each group of one model."""
-    from calibrant.cli.screen import group_name
+    from calibrant.formatting import group_name
     from calibrant.plot import small_multiples
 
     _check_one_model(models, "--by")

@@ -216,7 +216,7 @@ def assess(
 
 def _in_group(model: str, row: GroupRow) -> str:
     """Return what messages call a group, of one of several models."""
-    from calibrant.cli.screen import group_name
+    from calibrant.formatting import group_name
 
     name = repr(row.group) if isinstance(row.group, str) else group_name(row.group)
     return f"{model}, group {name}" if model else f"group {name}"
@@ -335,16 +335,9 @@ def side_by_side(models: dict[str, Data]) -> Data:
 def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
     """Return the predictions of the second model, with its classes in the order of the first."""
     (one, a), (other, b) = first, second
-    classes, others = (data.options.get("labels") for data in (a, b))
+    classes, others = (data.options.get("labels", ()) for data in (a, b))
     if classes == others:
         return b.pair[1]
-    if classes is None or others is None:
-        few, many = (other, one) if others is None else (one, other)
-        n_classes = len(classes or others or ())
-        raise CalibrantError(
-            f"models must have the same classes; {few!r:.80} has one column of probabilities and "
-            f"{many!r:.80} has {n_classes}"
-        )
     if set(classes) != set(others):
         raise CalibrantError(
             f"models must have the same classes; in {one!r:.80} they are {_listed(classes)} and in "

@@ -50,6 +50,7 @@ _NAMES = {
     "measure": "--measure",
     "method": "--method",
     "in_percent": "give --percent",
+    "dropping": "--on-invalid drop",
 }
 # Hints that name options, by argument and rule.
 _NAME_CLASSES = "name the columns of all classes with --classes"

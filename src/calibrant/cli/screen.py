@@ -20,7 +20,7 @@ import numpy as np
 
 from calibrant.cli.messages import is_terminal, write
 from calibrant.curves.reliability_view import Window
-from calibrant.formatting import count, decimals, percent, plain_p_value, shortened
+from calibrant.formatting import count, decimals, group_name, percent, plain_p_value, shortened
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -183,13 +183,6 @@ def p_value(value: float) -> str:
         return ""
     sign, number = plain_p_value(value)
     return number if sign == "=" else f"{sign} {number}"
-
-
-def group_name(group: object) -> str:
-    """Return the name of a group for people, labels of several columns one after the other."""
-    if isinstance(group, tuple):
-        return ", ".join(map(group_name, group))
-    return "(none)" if group is None else str(group)
 
 
 def fitted(sheet: Sheet) -> list[RenderableType]:

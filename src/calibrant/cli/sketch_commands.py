@@ -10,7 +10,6 @@ from calibrant.cli import options
 from calibrant.cli.messages import in_columns, say, write_bytes, write_json
 from calibrant.cli.options import Request, check_out, option
 from calibrant.errors import CalibrantError
-from calibrant.formatting import counted
 
 if TYPE_CHECKING:
     from calibrant.data.sketch import Sketch
@@ -130,6 +129,8 @@ def _save(made: Mapping[Any, Sketch], out: str, files: Sequence[str], *, json: b
     paths = {key: check_out(out.replace(_PLACE, _file_name(key)), files=files) for key in made}
     if len(set(paths.values())) < len(paths):
         raise CalibrantError("two groups would be written to one file: rename one of them")
+    from calibrant.formatting import counted
+
     for key, one in made.items():
         one.save(paths[key])
     if json:

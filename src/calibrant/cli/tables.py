@@ -215,7 +215,7 @@ class Table:
         request, columns = self.request, self.columns
         is_needed = self.needs_rows or bool(columns.is_multiclass or columns.keys)
         limit = None if is_needed else MOST_ROWS
-        with shown("reading"):
+        with shown("reading"), in_columns(columns):
             rows = read_rows(
                 self.reader,
                 self.paths,

@@ -336,7 +336,7 @@ class InvalidRows:
             if self.rules[code].kind == "outside" and 2 * count > self.total + n_kept:
                 raise self._error(code, "; most rows are like that, too many to leave out")
         if self.total and on_invalid != "drop":
-            advice = ", or leave such rows out with {on_invalid}='drop'" if on_invalid else ""
+            advice = ", or leave such rows out with {dropping}" if on_invalid else ""
             raise self._error(min(self.counts), advice)
 
     def warn(self, n_kept: int, stacklevel: int) -> None:

@@ -18,7 +18,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import unquote
 
-from calibrant.data import validation
 from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, in_words, quoted
 
@@ -462,7 +461,7 @@ def _no_number(
     if _DECIMAL_COMMA.fullmatch(value):
         found, hint = "{value}", "write a decimal point"
     elif _PERCENTAGE.fullmatch(value):
-        found, hint = "the percentage {value}", validation.PERCENTAGES
+        found, hint = "the percentage {value}", "{in_percent}"
     else:
         found = "the text {value}"
         hint = "convert it to 0 and 1 first" if role == "label" else "convert it first"
