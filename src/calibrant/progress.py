@@ -39,12 +39,14 @@ class Work:
     stop: float = 1.0
     inner: Callable[[], float] | None = None
     began: float = field(default_factory=time.monotonic)
+    _most: float = 0.0
 
     @property
     def done(self) -> float:
-        """The fraction that is done."""
+        """The fraction that is done, which never decreases."""
         inside = 0.0 if self.inner is None else min(max(self.inner(), 0.0), 1.0)
-        return self.start + inside * (self.stop - self.start)
+        self._most = max(self._most, self.start + inside * (self.stop - self.start))
+        return self._most
 
     def __rich__(self) -> Table:
         """Return a line with a bar, the percentage and the time left."""

@@ -31,10 +31,14 @@ def test_steps_within_steps_divide_their_part(work):
 
 
 def test_what_runs_inside_a_step_is_counted(work):
-    assert [work.done for _ in steps("ab", lambda: 0.5)] == [0.25, 0.75]
-    # An engine that has not begun, and one that counts too far.
-    assert [work.done for _ in steps("ab", lambda: -0.01)] == [0, 0.5]
-    assert [work.done for _ in steps("ab", lambda: 1.5)] == [0.5, 1.0]
+    # An engine that has not begun, one in the middle, and one that counts too far.
+    inside = iter([-0.01, 0.5, 1.5])
+    assert [work.done for _ in steps("abc", lambda: next(inside))] == pytest.approx([0, 0.5, 1])
+
+
+def test_what_is_done_stays_done(work):
+    seen = [work.done for items in ("ab", "abcd") for _ in steps(items)]
+    assert seen == [0, 0.5, 0.5, 0.5, 0.5, 0.75]
 
 
 def test_a_loop_that_is_left_early_leaves_the_rest_of_the_work(work):

@@ -58,6 +58,7 @@ from calibrant.measures.point_masses import PointMasses, point_masses
 from calibrant.measures.registry import MeasureInfo, assessed
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.smooth import SmoothError, curve_bandwidth
+from calibrant.progress import steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -498,7 +499,7 @@ class _Assessor:
 
     def estimates(self) -> Iterator[Estimate]:
         """Yield the estimate of each measure."""
-        for info in assessed():
+        for info in steps(assessed()):
             if info.sketch == "probability":
                 yield self._estimate(info, self.problem)
             elif self.given.is_exact:

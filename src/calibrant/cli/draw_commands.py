@@ -46,6 +46,9 @@ Resamples = Annotated[
 ]
 Dpi = Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots per inch.")]
 PageOut = Annotated[str, option("--out", "The file to write: *.html.", "PATH")]
+DemoOut = Annotated[
+    str | None, option("--out", "Write a report on forecasts of solar flares, too: *.html.", "PATH")
+]
 Title = Annotated[str, typer.Option("--title", help="The heading of the page.")]
 
 # Without date and software the same picture is the same bytes.
@@ -54,6 +57,13 @@ _METADATA: dict[str, dict[str, None]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
+_NEXT = (
+    "Try next:",
+    "  calibrant assess FILE.csv --label OUTCOME --prob PREDICTION",
+    "  calibrant report FILE.csv --label OUTCOME --prob A --prob B -o report.html",
+    "  calibrant recalibrate FILE.csv --label OUTCOME --prob PREDICTION",
+    "  calibrant --help",
+)
 _KINDS = ("reliability", "cumulative", "bins", "assessment")
 
 
@@ -245,24 +255,30 @@ def report(
     say(f"wrote {path}")
 
 
-def demo(json: options.Json = False) -> None:
-    """Assess bundled forecasts of rain, solar flares and images."""
+def demo(out: DemoOut = None, json: options.Json = False) -> None:
+    """Assess bundled forecasts of rain and solar flares."""
     from rich.text import Text
 
     from calibrant.assessment.assess import assess
     from calibrant.cli.messages import write_json
     from calibrant.cli.screen import assessment_parts, show
-    from calibrant.datasets import load_flares, load_imagenet, load_rain
+    from calibrant.datasets import load_flares, load_rain
 
-    loaded = {
-        "Rain in Tampere in 2003, forecast a day ahead": load_rain(),
-        "Solar flares in 2016 and 2017, forecast by DAFFS": load_flares("DAFFS"),
-        "Confidence of a ResNet-34 in its answers, 50 000 images": load_imagenet("resnet34"),
-    }
-    found = {title: assess(*data) for title, data in loaded.items()}
+    path = None if out is None else check_out(out, (".html", ".htm"))
+    rain = assess(*load_rain())
     if json:
-        names = [data.name for data in loaded.values()]
-        write_json({name: one.to_dict() for name, one in zip(names, found.values(), strict=True)})
+        write_json({"rain": rain.to_dict()})
         return
-    for title, one in found.items():
-        show(Text(title, style="bold underline"), "", *assessment_parts(one), "")
+    title = "Rain in Tampere in 2003, forecast a day ahead: are the probabilities calibrated?"
+    show(Text(title, style="bold underline"), "", *assessment_parts(rain), "")
+    if path is not None:
+        from calibrant.progress import shown
+        from calibrant.reporting import report as write_report
+
+        days = {name: load_flares(name) for name in ("DAFFS", "NOAA", "SIDC")}
+        models = {name: one.y_prob for name, one in days.items()}
+        with shown("writing a report"):
+            title = "Forecasts of solar flares"
+            write_report(days["DAFFS"].y_true, models, path, title=title)
+        show(f"Three forecasters of solar flares are compared in {path.resolve()}", "")
+    show(*_NEXT)
