@@ -8,6 +8,7 @@ import io
 import json
 import math
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -106,7 +107,8 @@ class Result:
         str
             The page, with a picture where the result has `plot`.
         """
-        head = html.escape(title or type(self).__name__)
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)
+        head = html.escape(title or words.capitalize())
         picture = _picture(self.plot()) if hasattr(self, "plot") else ""
         return written(path, _PAGE.format(title=head, body=self._repr_html_(), picture=picture))
 

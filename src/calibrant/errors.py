@@ -156,7 +156,7 @@ class CalibrantError(ValueError):
         if self._within is not None:
             text += f" {'of' if text else 'in'} {self._within}"
         if self.count is not None and self.count > 1:
-            text += f" ({self.count} such values)"
+            text += f" ({self.count:,} such values)"
         return text
 
     def __str__(self) -> str:

@@ -142,7 +142,7 @@ BAD = [
     ),
     ("assess hex.csv", "prob column 'p' must hold numbers; got the text '0x1' in row 1"),
     ("sketch hex.csv --out x.sketch", "'p' must hold numbers; got the text '0x1' in row 1"),
-    ("assess ids.csv", "(4998 such values): only probabilities can be calibrated; most rows"),
+    ("assess ids.csv", "(4,998 such values): only probabilities can be calibrated; most rows"),
     ("sketch ids.csv --out x.sketch", "calibrated; most rows are like that, too many to leave out"),
     ("assess signs.csv", "got the percentage '80.7%' in row 1: give --percent"),
     ("assess logits.csv", "got -2.5 in row 2 of logits.csv (2 such values): logits or scores?"),

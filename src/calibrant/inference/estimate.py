@@ -61,7 +61,7 @@ class Estimate(Result):
         text = self._field_texts()
         interval = f"{percent(self.level)} interval {text['low']} to {text['high']}"
         head = f"{self.measure} = {text['value']}"
-        return [f"Estimate({head}, {interval}, n = {self.n}, {self.method})"]
+        return [f"Estimate({head}, {interval}, n = {self.n:,}, {self.method})"]
 
 
 @overload

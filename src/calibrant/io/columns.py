@@ -21,6 +21,7 @@ from calibrant._base import AnyArray
 from calibrant.data import validation
 from calibrant.data.labels import listed
 from calibrant.errors import CalibrantError
+from calibrant.formatting import counted
 
 Role = Literal["prob", "label", "weight"]
 OnInvalid = Literal["raise", "drop"]
@@ -343,12 +344,12 @@ class InvalidRows:
         """Warn how many rows were left out, if any."""
         if self.total:
             parts = [
-                f"{self.counts[code]} with {self.rules[code].description}"
+                f"{self.counts[code]:,} with {self.rules[code].description}"
                 for code in sorted(self.counts)
             ]
-            rows = f"{self.total} row{'s' if self.total > 1 else ''}"
+            rows = counted(self.total, "row")
             warnings.warn(
-                f"{rows} of {self.total + n_kept} left out: {', '.join(parts)}",
+                f"{rows} of {self.total + n_kept:,} left out: {', '.join(parts)}",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
