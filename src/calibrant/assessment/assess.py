@@ -63,8 +63,6 @@ from calibrant.progress import steps
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Assessment", "ClassRow", "assess"]
-
 _MAX_BINS = 10_000
 # From this many rows on they are pooled in a sketch, whose answers are as good, in one pass.
 _MANY_ROWS = 1 << 20
@@ -325,8 +323,8 @@ def assess(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
 
@@ -353,8 +351,7 @@ def assess(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

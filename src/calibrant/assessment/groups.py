@@ -43,8 +43,6 @@ from calibrant.progress import steps
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["GroupRow", "GroupTable", "by_group"]
-
 Adjustment = Literal["holm", "benjamini_hochberg"]
 
 _ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
@@ -263,8 +261,8 @@ def by_group(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
 
         A dictionary of sketches, one per group, such as :func:`calibrant.sketch` makes with ``by``,
         replaces all three arrays.
@@ -296,8 +294,7 @@ def by_group(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

@@ -21,8 +21,6 @@ from calibrant.inference.estimate import Estimate
 from calibrant.measures.cumulative import CumulativeDifferences
 from calibrant.numerics.probability import brownian_range
 
-__all__ = ["Verdict"]
-
 # The power of `smallest_detectable` and `n_needed`, and its normal quantile.
 _POWER, _POWER_QUANTILE = 0.8, 0.8416212335729143
 # With fewer expected events cumulative sums are far from Brownian motion, and events are counted;

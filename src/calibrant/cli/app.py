@@ -31,8 +31,6 @@ from calibrant.errors import CalibrantError
 if TYPE_CHECKING:
     from typer import Typer
 
-__all__ = ["main"]
-
 _DEBUG = "--debug"
 
 

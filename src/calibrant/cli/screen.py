@@ -323,20 +323,11 @@ class Sheet:
 
     Where not all fits, names are shortened in the middle, down to `_MINIMUM_NAME` characters; then
     columns are left out and named below the table.
-
-    Attributes
-    ----------
-    name
-        The heading of names.
-    headings
-        The headings of numbers.
-    spare
-        The headings that may be left out, in this order.
     """
 
-    name: str
-    headings: Sequence[str]
-    spare: Sequence[str] = ()
+    name: str  # the heading of names
+    headings: Sequence[str]  # the headings of numbers
+    spare: Sequence[str] = ()  # the headings that may be left out, in this order
     rows: list[_Row] = field(default_factory=list)
 
     def add(self, *names: str, cells: Iterable[str], style: str = "") -> None:

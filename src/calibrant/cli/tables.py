@@ -56,28 +56,15 @@ Result = TypeVar("Result")
 
 @dataclass(frozen=True, eq=False)
 class Data:
-    """The data of one model.
+    """The data of one model."""
 
-    Attributes
-    ----------
-    pair
-        Outcomes and predictions, or one sketch, or sketches by group.
-    options
-        Further arguments that describe rows: weights, clusters, classes, the positive label.
-    groups, feature
-        The group and the feature of each row, where they were asked for; several columns of groups
-        by name.
-    columns
-        The columns of the files; None for a sketch.
-    is_joined
-        Whether rows come from several files.
-    """
-
-    pair: tuple[Any, ...]
+    pair: tuple[Any, ...]  # outcomes and predictions, or one sketch, or sketches by group
+    # Further arguments that describe rows: weights, clusters, classes, the positive label.
     options: Mapping[str, Any]
+    # Groups, feature: the group and the feature of each row, where they were asked for.
     groups: Any = None
-    columns: Columns | None = None
-    is_joined: bool = False
+    columns: Columns | None = None  # the columns of the files; None for a sketch
+    is_joined: bool = False  # whether rows come from several files
     feature: Any = None
 
     def call(self, function: Callable[..., Result], **options: Any) -> Result:

@@ -3,15 +3,14 @@
 Each interval is that of the mean outcome, given the predictions. Where predictions explain part of
 the outcomes, the mean outcome of n rows has a larger effective sample size: that of a proportion of
 events with the variance of the mean of y - p. Its limits are those of Clopper and Pearson at that
-size. What predictions explain is shrunk by a few rows that they do not explain: few rows with good
-predictions are no proof of them.
+size. Few rows with good predictions are no proof of them: what predictions explain is shrunk.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,26 +30,15 @@ from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.formatting import TextTable, interval_cells, interval_digits, percent, shortened
 from calibrant.inference.intervals import read_codes
-from calibrant.numerics.probability import (
-    pointwise_tail,
-    proportion_lower,
-    proportion_upper,
-    sidak_tail,
-    student_tail,
-)
-
-__all__ = ["bias_along"]
-
-Unit = Literal["D", "m", "s", "us"]
+from calibrant.numerics import probability
 
 # Distinct numbers have parts of their own where they have this many rows each, on average.
 _SEVERAL_ROWS = 5
-# Significant digits of numbers in labels: as few as distinguish the parts.
-_MIN_DIGITS, _MAX_DIGITS = 3, 17
+# Significant digits of numbers, and units of dates, in labels: the first that keep parts distinct.
+_DIGITS = range(3, 18)
+_UNITS = ("D", "m", "s", "us")
 # Numbers outside of these have labels with powers of ten.
 _MIN_PLAIN, _MAX_PLAIN = 1e-4, 1e15
-# Units of dates in labels: as coarse as distinguish the parts.
-_UNITS: tuple[Unit, ...] = ("D", "m", "s", "us")
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -68,20 +56,16 @@ class BiasTable(TabularResult):
     minimum, maximum, mean
         The minimum, maximum and mean value of the feature in each row: numbers, or datetime64;
         nan, or NaT, for names and missing values.
-    n
-        Rows of data in each.
-    weight
-        Total weight of each.
+    n, weight
+        Rows of data, and their total weight.
     mean_pred, mean_true
         Weighted means of prediction and outcome.
     gap
         mean_true - mean_pred: positive where predictions are too low.
     low, high
         The ends of the interval of the gap.
-    level
-        Confidence level of the intervals.
-    simultaneous
-        Whether they hold all at once, or each by itself.
+    level, simultaneous
+        Confidence level of the intervals, and whether they hold all at once or each by itself.
     has_missing
         Whether the last row is that of missing values.
     n_pooled
@@ -159,20 +143,18 @@ def bias_along(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     feature : array_like
         One value per row: numbers, dates or names (text, bool or categories). Names are sorted,
         unless their column has an order, as ordered categories do; times are taken as they are
-        written, whatever their zone. Missing values (None, nan, null) make a last row of the table,
-        "missing".
+        written, whatever their zone. Missing values (None, nan, null) make a last row, "missing".
     n_bins : int
         Number of bins.
 
-        Numbers and dates are divided into at most this many bins of nearly equal weight, equal ones
-        never apart.
+        Numbers and dates: at most this many bins of nearly equal weight, equal ones never apart.
     n_values : int
         Maximum number of distinct numbers or dates with a row each, where they have five rows of
         data each on average: months, or counts. Also the maximum number of rows of names, but for
@@ -187,8 +169,7 @@ def bias_along(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.
@@ -254,7 +235,9 @@ def bias_along(
     p, y, w = sample.columns()
     parts = parts_of(known, w, n_bins, n_values)
     sums = PartSums.gather(parts.code, p, y, w)
-    tail = sidak_tail(level, len(parts.label)) if simultaneous else pointwise_tail(level)
+    tail = probability.pointwise_tail(level)
+    if simultaneous:
+        tail = probability.sidak_tail(level, len(parts.label))
     code = None if clusters is None else read_codes(clusters, sample_weight, sample.n)
     lower, upper = sums.limits(tail, code)
     return BiasTable(
@@ -327,8 +310,9 @@ class PartSums:
             number, effect = _design(self.code, clusters, moved)
             # One cluster has no information on others.
             rows = np.where(number > 1, rows / effect, 0.0)
-            tails = student_tail(tails, np.maximum(number, 2))
-        return proportion_lower(self.true, rows, tails), proportion_upper(self.true, rows, tails)
+            tails = probability.student_tail(tails, np.maximum(number, 2))
+        given = self.true, rows, tails
+        return probability.proportion_lower(*given), probability.proportion_upper(*given)
 
 
 def _design(code: Index, clusters: Index, moved: FloatArray) -> tuple[IntArray, FloatArray]:
@@ -345,14 +329,11 @@ def _design(code: Index, clusters: Index, moved: FloatArray) -> tuple[IntArray, 
 
 @dataclass(frozen=True, eq=False)
 class Parts:
-    """The parts of a feature: the part of each row, and of each part its label and values.
-
-    Minimum, maximum and mean are nan, or NaT, for names and missing values.
-    """
+    """The parts of a feature: the part of each row, and of each part its label and values."""
 
     code: Index
     label: tuple[str, ...]
-    low: AnyArray
+    low: AnyArray  # nan, or NaT, for names and missing values; so are high and mean
     high: AnyArray
     mean: AnyArray
     has_missing: bool = False
@@ -362,23 +343,20 @@ class Parts:
 def parts_of(feature: Feature, weight: FloatArray, n_bins: int, n_values: int) -> Parts:
     """Divide a feature: numbers and dates into bins of nearly equal weight, names one by one."""
     known = ~feature.missing
-    values, w = feature.values, weight
-    if not known.all():
-        values, w = values[known], w[known]
+    values, w = feature.values[known], weight[known]
     if not len(values):
         parts = _unvalued(np.zeros(0, dtype=np.intp), ())
     elif feature.kind == "names":
         parts = _named(values.tolist(), w, feature.order, n_values)
-    elif feature.kind == "numbers":
-        parts = _labelled(_binned(values, w, n_bins, n_values))
     else:
-        parts = _labelled(_dated(values, w, n_bins, n_values))
+        bins = _binned if feature.kind == "numbers" else _dated
+        parts = _labelled(bins(values, w, n_bins, n_values))
     return parts if len(values) == len(known) else _with_missing(parts, known)
 
 
 def _unvalued(code: Index, label: tuple[str, ...], n_pooled: int = 0) -> Parts:
-    unknown = np.full(len(label), np.nan)
-    return Parts(code, label, unknown, unknown, unknown, n_pooled=n_pooled)
+    low, high, mean = np.full((3, len(label)), np.nan)
+    return Parts(code, label, low, high, mean, n_pooled=n_pooled)
 
 
 def _with_missing(parts: Parts, known: AnyArray) -> Parts:
@@ -419,13 +397,13 @@ def _dated(values: AnyArray, w: FloatArray, n_bins: int, n_values: int) -> Parts
 def _named(values: list[Any], w: FloatArray, order: tuple[Any, ...], n_values: int) -> Parts:
     """Return one part per name, the rarest pooled where there are more than `n_values`."""
     found, code = factors(values)
-    names = _in_order(found, order)
+    present = set(found)
+    names = [name for name in order if name in present] or sorted_names(found, "feature")
     rank = {name: i for i, name in enumerate(names)}
     code = np.array([rank[name] for name in found])[code]
     if len(names) <= n_values:
         return _unvalued(code, tuple(map(str, names)))
-    heaviest = np.argsort(-np.bincount(code, w), kind="stable")[: n_values - 1]
-    kept = np.sort(heaviest)
+    kept = np.sort(np.argsort(-np.bincount(code, w), kind="stable")[: n_values - 1])
     place = np.full(len(names), len(kept))
     place[kept] = np.arange(len(kept))
     n_pooled = len(names) - len(kept)
@@ -433,44 +411,31 @@ def _named(values: list[Any], w: FloatArray, order: tuple[Any, ...], n_values: i
     return _unvalued(place[code], label, n_pooled)
 
 
-def _in_order(names: list[Any], order: tuple[Any, ...]) -> list[Any]:
-    if order:
-        present = set(names)
-        return [name for name in order if name in present]
-    return sorted_names(names, "feature")
-
-
 def _labelled(parts: Parts) -> Parts:
     """Return parts of numbers or dates with labels: a value, or a minimum and a maximum."""
     low, high = parts.low, parts.high
-    if low.dtype.kind == "M":
-        choices = [(_dates(low, unit), _dates(high, unit)) for unit in _UNITS]
-    else:
-        digits = range(_MIN_DIGITS, _MAX_DIGITS + 1)
-        choices = [(_numbers(low, k), _numbers(high, k)) for k in digits]
-    for starts, ends in choices:
-        differ = [a != b for a, b in zip(starts, ends, strict=True)]
-        is_distinct = len(set(starts)) == len(set(ends)) == len(starts)
-        if is_distinct and differ == (low < high).tolist():
+    is_date = low.dtype.kind == "M"
+    write: Callable[[AnyArray, Any], list[str]] = _dates if is_date else _numbers
+    for precision in _UNITS if is_date else _DIGITS:
+        pairs = list(zip(write(low, precision), write(high, precision), strict=True))
+        is_distinct = all(len(set(ends)) == len(pairs) for ends in zip(*pairs, strict=True))
+        if is_distinct and [a != b for a, b in pairs] == (low < high).tolist():
             break
-    labels = [a if a == b else f"{a} to {b}" for a, b in zip(starts, ends, strict=True)]
-    return replace(parts, label=tuple(labels))
+    return replace(parts, label=tuple(a if a == b else f"{a} to {b}" for a, b in pairs))
 
 
 def _numbers(values: FloatArray, digits: int) -> list[str]:
     if np.all(values == np.rint(values)) and np.abs(values).max() < _MAX_PLAIN:
         return [f"{value:.0f}" for value in values]
-    return [_number(value, digits) for value in values.tolist()]
+    plain: dict[str, Any] = {"unique": False, "fractional": False, "trim": "-"}
+    return [
+        np.format_float_positional(value, digits, **plain)
+        if value == 0 or _MIN_PLAIN <= abs(value) < _MAX_PLAIN
+        else f"{value:.{digits}g}"
+        for value in values.tolist()
+    ]
 
 
-def _number(value: float, digits: int) -> str:
-    if value == 0 or _MIN_PLAIN <= abs(value) < _MAX_PLAIN:
-        return np.format_float_positional(
-            value, precision=digits, unique=False, fractional=False, trim="-"
-        )
-    return f"{value:.{digits}g}"
-
-
-def _dates(values: AnyArray, unit: Unit) -> list[str]:
-    dates = values.astype("datetime64[us]")
-    return [str(np.datetime_as_string(one, unit=unit)).replace("T", " ") for one in dates]
+def _dates(values: AnyArray, unit: Any) -> list[str]:
+    written = np.datetime_as_string(values.astype("datetime64[us]"), unit=unit)
+    return [str(one).replace("T", " ") for one in written]

@@ -17,8 +17,6 @@ from calibrant.errors import CalibrantError
 from calibrant.inference.estimate import Estimate, estimate
 from calibrant.measures.registry import measures
 
-__all__ = ["BinsSweep"]
-
 _MAX_BINS = 100
 # LS-ECE is smooth in sigma: this many points of it are enough.
 _SMOOTH_POINTS = 34

@@ -6,7 +6,7 @@ bool, text and categories are names; None, nan and null are missing values.
 from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import date, datetime
 from numbers import Real
 from typing import Any, Literal
@@ -31,35 +31,20 @@ _WITH_MISSING = ("NAType", "NaTType", "float", "float64", "float32", "datetime64
 
 @dataclass(frozen=True, eq=False)
 class Feature:
-    """One value per row.
-
-    Attributes
-    ----------
-    kind
-        "names", "numbers" or "dates".
-    values
-        Numbers as float64, dates to the microsecond, names as objects.
-    missing
-        Which values are missing.
-    name
-        The name of the column, if it has one.
-    order
-        All names in the order of an ordered column; empty for others.
-    """
+    """One value per row."""
 
     kind: Kind
-    values: AnyArray
+    values: AnyArray  # numbers as float64, dates to the microsecond, names as objects
     missing: Mask
-    name: str = ""
-    order: tuple[Any, ...] = ()
+    name: str = ""  # of the column, if it has one
+    order: tuple[Any, ...] = ()  # all names in the order of an ordered column; empty for others
 
     def __len__(self) -> int:
         return len(self.values)
 
     def rows(self, which: Mask) -> Feature:
         """Return the feature of some of the rows."""
-        values, missing = self.values[which], self.missing[which]
-        return Feature(self.kind, values, missing, self.name, self.order)
+        return replace(self, values=self.values[which], missing=self.missing[which])
 
 
 def read_feature(feature: Any) -> Feature:
@@ -111,16 +96,17 @@ def _from_array(values: AnyArray) -> Feature:
 
 def _from_objects(values: Sequence[Any], name: str = "") -> Feature:
     """Read objects by the types of their values: numbers, dates or else names."""
-    types = _types(values)
+    types = set(map(type, values)) - {type(None)}
     # Numbers have nan; of other types only some have missing values.
     if not _are_numbers(types) and any(one.__name__ in _WITH_MISSING for one in types):
         values = [None if is_missing(value) else value for value in values]
-        types = _types(values)
+        types = set(map(type, values)) - {type(None)}
     if _are_numbers(types):
         return _numbers(np.array(values, dtype=np.float64), name)
     if types and all(issubclass(one, date | np.datetime64) for one in types):
         distinct, code = factors(values)
-        dates = np.array([_as_written(value) for value in distinct], dtype=_DATES)[code]
+        local = [v.replace(tzinfo=None) if isinstance(v, datetime) else v for v in distinct]
+        dates = np.array(local, dtype=_DATES)[code]
         return Feature("dates", dates, np.isnat(dates), name)
     for one in types:
         if not issubclass(one, Hashable):
@@ -137,10 +123,6 @@ def factors(values: Sequence[Any]) -> tuple[list[Any], Index]:
     return distinct, code
 
 
-def _types(values: Sequence[Any]) -> set[type]:
-    return set(map(type, values)) - {type(None)}
-
-
 def _are_numbers(types: set[type]) -> bool:
     # Decimal is no Real, and bool is one.
     numbers = (issubclass(one, Real) or one.__name__ == "Decimal" for one in types)
@@ -148,17 +130,10 @@ def _are_numbers(types: set[type]) -> bool:
 
 
 def _numbers(values: AnyArray, name: str = "") -> Feature:
-    numbers = np.asarray(values, dtype=np.float64)
-    missing = np.isnan(numbers)
-    if missing.any():
-        numbers = np.where(missing, 0.0, numbers)
+    missing = np.isnan(np.asarray(values, dtype=np.float64))
+    numbers = np.where(missing, 0.0, values).astype(np.float64)
     validation.check_finite(numbers, "feature")
     return Feature("numbers", numbers, missing, name)
-
-
-def _as_written(value: Any) -> Any:
-    """Return a local time without its zone."""
-    return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
 
 def _objects(values: Sequence[Any]) -> AnyArray:

@@ -34,8 +34,6 @@ from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics.monotone import isotonic_fit
 from calibrant.numerics.smoothing import KERNELS
 
-__all__ = ["local_calibration_error", "reliability_curve"]
-
 # The number of points of a smooth curve that a page or a screen can show.
 _SHOWN_POINTS = 512
 # Rounding error between the ends of an interval and those of its domain.
@@ -99,8 +97,8 @@ def reliability_curve(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     method : {"smooth", "density", "binned", "isotonic"}
@@ -143,8 +141,7 @@ def reliability_curve(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.
@@ -268,8 +265,8 @@ def local_calibration_error(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     band : {"confidence", "consistency"} or None
@@ -291,8 +288,7 @@ def local_calibration_error(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

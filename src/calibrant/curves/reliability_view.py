@@ -28,18 +28,6 @@ from calibrant.measures.point_masses import PointMasses, are_few, point_masses
 from calibrant.measures.scores import ScoreDecomposition, decomposition_of
 from calibrant.measures.smooth import curve_bandwidth
 
-__all__ = [
-    "ABOUT_ROWS",
-    "Mask",
-    "Recalibrated",
-    "ReliabilityView",
-    "Window",
-    "level_runs",
-    "view_of_curve",
-    "view_of_rows",
-    "view_of_table",
-]
-
 Mask = npt.NDArray[np.bool_]
 
 # The options that describe the rows, in the order in which they are read.
@@ -108,36 +96,20 @@ class Recalibrated:
 
 @dataclass(frozen=True, eq=False)
 class ReliabilityView:
-    """What a reliability diagram shows of one model.
+    """What a reliability diagram shows of one model."""
 
-    Attributes
-    ----------
-    curve
-        The outcome to expect at each score.
-    outcomes
-        A table of narrow bins with the outcomes in each; None where it is not known.
-    bins
-        The bins of a binned curve; None for others.
-    masses
-        Single scores that many rows have; None where they are not known.
-    scores
-        The lowest and the highest score; None where they are not known.
-    n
-        The number of rows; None where it is not known.
-    is_confidence
-        Whether predictions are the confidence in a predicted class.
-    measured
-        The measure that belongs to the curve: smECE or ECE with its interval, or the score
-        decomposition of an isotonic curve; None where it was not asked for.
-    """
-
-    curve: Curve
+    curve: Curve  # the outcome to expect at each score
+    # A table of narrow bins with the outcomes in each; None where it is not known.
     outcomes: BinTable | None = None
-    bins: BinTable | None = None
+    bins: BinTable | None = None  # the bins of a binned curve; None for others
+    # Single scores that many rows have; None where they are not known.
     masses: PointMasses | None = None
+    # The lowest and the highest score; None where they are not known.
     scores: FloatArray | None = None
-    n: int | None = None
-    is_confidence: bool = False
+    n: int | None = None  # the number of rows; None where it is not known
+    is_confidence: bool = False  # whether predictions are the confidence in a predicted class
+    # The measure that belongs to the curve: smECE or ECE with its interval, or the score
+    # decomposition of an isotonic curve; None where it was not asked for.
     measured: Estimate | ScoreDecomposition | None = None
 
     @property

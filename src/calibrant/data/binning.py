@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property, lru_cache, partial
-from typing import Literal, Protocol
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -128,12 +128,10 @@ class UniformBins(Bins):
         return (_kept_uniform if n_bins <= _FEW_BINS else _uniform)(n_bins, closed)
 
     def divided(self, n_parts: int) -> UniformBins:
-        """Return bins each of which is one of `n_parts` of equal width of these."""
         return UniformBins.of(self.n_bins * n_parts, self.closed)
 
     @property
     def is_uniform(self) -> bool:
-        """Whether bin k of B holds exactly the scores k/B <= p < (k+1)/B, the last one also 1."""
         return self.closed == "left"
 
     @cached_property
@@ -145,7 +143,6 @@ class UniformBins(Bins):
         return self.edges[1:]
 
     def index(self, p: FloatArray) -> Index:
-        """Return the bin of each score."""
         # k/B and p*B are each rounded once, so p*B may be on the wrong side of a whole number by a
         # few units in the last place. Scaling the product by more than that makes the error
         # one-sided, and one comparison with the exact edge corrects it.
@@ -171,7 +168,7 @@ _kept_uniform = lru_cache(maxsize=16)(_uniform)
 
 
 @dataclass(frozen=True, eq=False)
-class Convex:
+class Convex(Bins):
     """Split each row between the two bins whose centres enclose it.
 
     A row at c_j <= p <= c_{j+1} gives 1 - t to bin j and t to bin j+1 with
@@ -179,47 +176,17 @@ class Convex:
     (Posocco and Bonnefoy 2021, Definition 5, where the two weights are printed exchanged).
     """
 
-    bins: Bins
-
-    @property
-    def n_bins(self) -> int:
-        """The number of bins."""
-        return self.bins.n_bins
-
-    @property
-    def is_uniform(self) -> bool:
-        """Whether bins hold rows as a whole, those of equal width."""
-        return False
-
     def weights(self, p: FloatArray) -> Iterator[tuple[Index, FloatArray | None]]:
         """Yield the lower bin with its weight, then the upper bin with the rest."""
-        centres = self.bins.centres
+        centres = self.centres
         if len(centres) == 1:
             yield np.zeros(p.shape, dtype=np.intp), None
             return
-        lower = np.searchsorted(centres, p, side="right") - 1
-        lower = np.clip(lower, 0, len(centres) - 2)
+        lower = np.clip(np.searchsorted(centres, p, side="right") - 1, 0, len(centres) - 2)
         left = centres[lower]
         of_upper = np.clip((p - left) / (centres[lower + 1] - left), 0.0, 1.0)
         yield lower, 1 - of_upper
         yield lower + 1, of_upper
-
-
-class Binning(Protocol):
-    """A complete rule for bins over a problem."""
-
-    def bins(self, problem: Problem) -> Bins:
-        """Return the bins of a problem."""
-
-
-class Layout(Protocol):
-    """A rule for where bins lie, given their number."""
-
-    def bins(self, problem: Problem, n_bins: int) -> Bins:
-        """Return `n_bins` bins, fewer where ties leave no choice."""
-
-    def cut(self, pooled: Pooled, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
-        """Return how many distinct scores lie below cut `i` of `n_bins`; both may be arrays."""
 
 
 @dataclass(frozen=True)
@@ -278,6 +245,28 @@ class EqualMass:
     def cut(self, pooled: Pooled, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:
         """Return how many distinct scores lie below cut `i` of `n_bins`."""
         return nearest_cuts(pooled.running_weight, i, n_bins)
+
+
+# A rule for where bins lie, given their number; and one for their number.
+Layout = Uniform | EqualMass
+CountRule = Callable[[Problem, Layout], int]
+
+
+@dataclass(frozen=True)
+class BinsByCount:
+    """Bins of a layout, in a number that is given or chosen by a rule."""
+
+    layout: Layout
+    count: int | CountRule
+
+    def bins(self, problem: Problem) -> Bins:
+        """Return the bins of a problem."""
+        count = self.count if isinstance(self.count, int) else self.count(problem, self.layout)
+        return self.layout.bins(problem, count)
+
+
+# A complete rule for bins over a problem.
+Binning = Fixed | BinsByCount
 
 
 def nearest_cuts(running: FloatArray, i: npt.ArrayLike, n_bins: npt.ArrayLike) -> Index:

@@ -104,24 +104,12 @@ class Reduction:
 
 @dataclass(frozen=True, eq=False)
 class ClassTable:
-    """Checked class probabilities with their outcomes.
+    """Checked class probabilities with their outcomes."""
 
-    Attributes
-    ----------
-    prob
-        Probabilities, shape (n, C), any float dtype.
-    outcome
-        The true column of each row, shape (n,), or soft outcomes, shape (n, C).
-    w
-        Positive weights, or None when every row counts once.
-    labels
-        The class of each column; None for 0 to C - 1.
-    """
-
-    prob: AnyArray
-    outcome: AnyArray
-    w: AnyArray | None = None
-    labels: Sequence[Any] | None = None
+    prob: AnyArray  # probabilities, shape (n, C), any float dtype
+    outcome: AnyArray  # the true column of each row, shape (n,), or soft outcomes, shape (n, C)
+    w: AnyArray | None = None  # positive weights, or None when every row counts once
+    labels: Sequence[Any] | None = None  # the class of each column; None for 0 to C - 1
 
     @property
     def n_classes(self) -> int:
@@ -218,23 +206,19 @@ class ClassProblem(Problem):
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return len(self._columns.table.prob)
 
     @cached_property
     def weight(self) -> float:
-        """The total weight W."""
         w = self._columns.table.w
         return float(self.n) if w is None else float(w.sum(dtype=np.float64))
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows carry weights of their own."""
         return self._columns.table.w is not None
 
     @property
     def is_soft(self) -> bool:
-        """Whether any outcome lies strictly between 0 and 1."""
         return self._columns.table.is_soft and self.rows.is_soft
 
     @cached_property
@@ -243,7 +227,6 @@ class ClassProblem(Problem):
         return self._columns.sample(self._column)
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Return the sums over bins, one row per quantity."""
         if assignment.is_uniform:
             found = self._columns.bin_sums(self._column, assignment.n_bins)
             if found is not None:

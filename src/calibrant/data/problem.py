@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal, Protocol
 
@@ -55,33 +55,15 @@ class Assignment(Protocol):
 
 @dataclass(frozen=True, eq=False)
 class Pooled:
-    """Rows pooled by score, in increasing order of score.
+    """Rows pooled by score, in increasing order of score."""
 
-    Attributes
-    ----------
-    score
-        The distinct scores; of a sketch the mean score of each cell.
-    rows
-        The number of rows at each score.
-    weight
-        Their total weight.
-    weight_squared
-        Their sum of w^2, which the noise of weighted sums depends on.
-    true
-        Their sum of w y.
-    residual
-        Their sum of w (y - p), taken row by row so that it is exactly 0 where y = p.
-    spread
-        The standard deviation of the scores that are pooled: 0 unless they are those of a cell.
-    """
-
-    score: FloatArray
-    rows: FloatArray
-    weight: FloatArray
-    weight_squared: FloatArray
-    true: FloatArray
-    residual: FloatArray
-    spread: FloatArray | float = 0.0
+    score: FloatArray  # the distinct scores; of a sketch the mean score of each cell
+    rows: FloatArray  # the number of rows at each score, and over these the sums of
+    weight: FloatArray  # w,
+    weight_squared: FloatArray  # w^2,
+    true: FloatArray  # w y
+    residual: FloatArray  # and w (y - p), taken row by row so that it is exactly 0 where y = p
+    spread: FloatArray | float = 0.0  # standard deviation of the scores in a cell of a sketch
 
     @cached_property
     def running_weight(self) -> FloatArray:
@@ -97,7 +79,7 @@ class Pooled:
 def joined(parts: Iterable[Pooled], order: Index | slice = slice(None)) -> Pooled:
     """Return several pools of rows as one, in another order if one is given."""
     parts = list(parts)
-    names = ("score", "rows", "weight", "weight_squared", "true", "residual")
+    names = [one.name for one in fields(Pooled)][:-1]
     columns = ([getattr(part, name) for part in parts] for name in names)
     return Pooled(*(np.concatenate(column)[order] for column in columns))
 
@@ -105,8 +87,7 @@ def joined(parts: Iterable[Pooled], order: Index | slice = slice(None)) -> Poole
 class Problem(ABC):
     """One binary calibration problem.
 
-    What an implementation does not answer itself is asked of its rows: a sketch, which has none,
-    refuses it there.
+    What an implementation does not answer is asked of its rows, where a sketch refuses it.
     """
 
     @property
@@ -227,25 +208,15 @@ def logit_range(problem: Problem) -> tuple[float, float] | None:
 
 @dataclass(frozen=True)
 class Line:
-    """Sums over rows on the whole line, such as at their logits, ready to be smoothed.
+    """Sums over rows on the whole line, such as at their logits, ready to be smoothed."""
 
-    Attributes
-    ----------
-    interval
-        Takes a scale and quantities, and returns an interval for smoothing them at this scale.
-    ends
-        Takes a quantity and returns its sums over rows at minus infinity and at infinity, which
-        nothing moves.
-    finest
-        Takes a scale and returns the smallest scale from there on that `interval` resolves.
-    error
-        Takes a scale and a quantity, and bounds the L1 norm of the error of the smoothed quantity,
-        divided by the total weight: 0 for rows.
-    """
-
+    # Takes a scale and quantities to an interval for smoothing them at this scale.
     interval: Callable[..., LineSpectrum]
+    # The sums of a quantity over rows at minus infinity and at infinity, which nothing moves.
     ends: Callable[[Quantity], tuple[float, float]]
+    # The smallest scale, from the given one on, that `interval` resolves.
     finest: Callable[[float], float]
+    # Bounds the L1 norm of the error of a quantity smoothed at a scale, divided by W.
     error: Callable[[float, Quantity], float]
 
 

@@ -96,26 +96,13 @@ class Sample(Problem):
     """One binary calibration problem held as rows.
 
     The constructor trusts its arguments: arrays from outside go through :func:`read_sample`.
-
-    Attributes
-    ----------
-    y
-        Outcomes in [0, 1], shape (n,), any real dtype.
-    p
-        Predictions in [0, 1], shape (n,), any real dtype.
-    w
-        Positive weights, or None when every row counts once.
-    lowest
-        The smallest possible score: 1/C for the top class of C, else 0.
-    is_validated
-        False for plain columns that have not been checked yet.
     """
 
-    y: AnyArray
-    p: AnyArray
-    w: AnyArray | None = None
-    lowest: float = 0.0
-    is_validated: bool = True
+    y: AnyArray  # outcomes in [0, 1], shape (n,), any real dtype
+    p: AnyArray  # predictions, likewise
+    w: AnyArray | None = None  # positive weights, or None when every row counts once
+    lowest: float = 0.0  # the smallest possible score: 1/C for the top class of C, else 0
+    is_validated: bool = True  # False for plain columns that have not been checked yet
 
     @property
     def rows(self) -> Sample:
@@ -135,29 +122,23 @@ class Sample(Problem):
         """Return the same rows under weights `w`, without those of weight 0."""
         if w is None:
             return self
-        if w.min() > 0:
-            return Sample(self.y, self.p, w)
-        kept = np.flatnonzero(w)
-        return Sample(self.y[kept], self.p[kept], w[kept])
+        weighted = Sample(self.y, self.p, w)
+        return weighted if w.min() > 0 else weighted.take(np.flatnonzero(w))
 
     @property
     def n(self) -> int:
-        """The number of rows."""
         return len(self.p)
 
     @cached_property
     def weight(self) -> float:
-        """The total weight W."""
         return float(self.n) if self.w is None else float(self.w.sum(dtype=np.float64))
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows carry weights of their own."""
         return self.w is not None
 
     @cached_property
     def is_soft(self) -> bool:
-        """Whether any outcome lies strictly between 0 and 1."""
         y = self.rows.y
         if y.dtype.kind != "f":
             return False
@@ -185,7 +166,6 @@ class Sample(Problem):
         return Sample(rows.y[which], rows.p[which], w, rows.lowest)
 
     def part(self) -> Sample:
-        """Return the problem of some of many rows, taken evenly from all of them."""
         y, p = self._some(self.y), self._some(self.p)
         # A part alone would not tell the position of an invalid row.
         if not self.is_validated and not (validation.are_unit(p) and validation.are_unit(y)):
@@ -199,7 +179,6 @@ class Sample(Problem):
         return np.concatenate([column[start : start + _RUN_ROWS] for start in starts])
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Return one row of sums over bins for each quantity."""
         if assignment.is_uniform and (columns := self._compiled_columns()):
             found = passes.bin_sums(*columns, assignment.n_bins)
             if found is not None:
@@ -214,29 +193,23 @@ class Sample(Problem):
             for index, part in assignment.weights(p):
                 place = index if lanes is None else index + lanes[: len(index)]
                 for total, value in zip(sums, values, strict=True):
-                    total += np.bincount(place, _times(value, part), minlength=len(total))
+                    each = value if part is None else part if value is None else value * part
+                    total += np.bincount(place, each, minlength=len(total))
         if has_lanes:
             sums = sums.reshape(len(quantities), _LANES, -1).sum(axis=1)
         return sums
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
-        """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         n_cells, n_moments = smoothing.resolution(self.n, scale)
-        moments = self._compiled_moments(n_cells, n_moments, quantities)
-        if moments is None:
+        found: list[FloatArray | None] = [None]
+        if n_moments == passes.N_MOMENTS and (columns := self._compiled_columns()):
+            found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
+        if any(one is None for one in found):
             blocks = ((p, _values(quantities, p, y, w)) for p, y, w in self.blocks())
             moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
+        else:
+            moments = np.array(found)
         return smoothing.coefficients(moments, smoothing.n_modes(scale))
-
-    def _compiled_moments(
-        self, n_cells: int, n_moments: int, quantities: tuple[Quantity, ...]
-    ) -> FloatArray | None:
-        """Return the moments of each quantity in each cell, if compiled code can."""
-        columns = self._compiled_columns()
-        if columns is None or n_moments != passes.N_MOMENTS:
-            return None
-        found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
-        return None if any(one is None for one in found) else np.array(found)
 
     def _compiled_columns(self) -> tuple[AnyArray, AnyArray] | None:
         """Return p and y where compiled passes, which check all rows, are worth while."""
@@ -244,8 +217,6 @@ class Sample(Problem):
         return (self.p, self.y) if is_worth_while else None
 
     def logit_line(self, tails: float) -> Line:
-        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
-
         def blocks(*quantities: Quantity) -> Blocks:
             for p, y, w in self.blocks():
                 values = _values(quantities, p, y, w)
@@ -270,7 +241,6 @@ class Sample(Problem):
         return line_of_rows(blocks, in_order, ends, logit_range(self), self.n, tails)
 
     def squared_error(self) -> float:
-        """Return the sum of w (p - y)^2."""
         total = 0.0
         for p, y, w in self.blocks():
             squares = np.square(y - p)
@@ -279,7 +249,6 @@ class Sample(Problem):
 
     @cached_property
     def pooled(self) -> Pooled:
-        """The rows pooled by score."""
         if self.w is None and not self.is_soft:
             return joined(pooled_keys(sorted_keys(self.blocks(), self.n)))
         return pooled_rows(*self.columns())
@@ -298,7 +267,6 @@ class Sample(Problem):
         return with_extremes(np.concatenate(kept), np.concatenate(extremes))
 
     def cell_sums(self, cell_of: CellOf, n_cells: int) -> FloatArray:
-        """Return sums over the rows of any cells of scores, shape (5, 2, n_cells)."""
         if self.is_weighted or self.is_soft:
             return self._weighted_cell_sums(cell_of, n_cells)
         count, pred = np.zeros((2, 2 * n_cells))
@@ -336,12 +304,6 @@ def _values(
 ) -> list[FloatArray]:
     values = (_per_row(quantity, p, y, w) for quantity in quantities)
     return [np.ones(len(p)) if value is None else value for value in values]
-
-
-def _times(value: FloatArray | None, part: FloatArray | None) -> FloatArray | None:
-    if value is None or part is None:
-        return part if value is None else value
-    return value * part
 
 
 def _float64(array: AnyArray) -> FloatArray:
@@ -404,7 +366,4 @@ def _pool_block(keys: Keys) -> Pooled:
 
 
 def _starts(ordered: AnyArray) -> Index:
-    new = np.empty(len(ordered), dtype=bool)
-    new[0] = True
-    np.not_equal(ordered[1:], ordered[:-1], out=new[1:])
-    return np.flatnonzero(new)
+    return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)

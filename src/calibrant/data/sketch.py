@@ -30,8 +30,6 @@ from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.numerics import passes
 
-__all__ = ["Sketch"]
-
 # From so many rows on, it is faster to count them while they are checked.
 _LONG = 1 << 15
 # Counts of fewer rows than this are kept in half the memory while rows are counted.
@@ -70,8 +68,7 @@ class Sketch:
     -----
     Two sketches are equal where all their numbers are, bit for bit. The last bits of sums depend on
     batches, cores and whether numba is installed: compare sketches of the same rows with
-    :meth:`allclose`. A sketch must not be updated by several threads at once: give each its own,
-    and add them.
+    :meth:`allclose`. Several threads must not update one sketch: give each its own, and add them.
 
     Examples
     --------
@@ -114,8 +111,7 @@ class Sketch:
         Parameters
         ----------
         y_true : array_like
-            Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; class labels where `y_prob`
-            has several columns.
+            Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; or classes.
         y_prob : array_like of shape (n,)
             Predicted probabilities.
         sample_weight : array_like, optional

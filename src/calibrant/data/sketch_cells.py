@@ -10,8 +10,7 @@ every number up to 10, by 12, 15, 20, 25, 30, 50, 100 and by many others, and su
 
 On the logit scale uniform cells of p would lose the tails. There, N cells of equal width cover
 logits from -20 to 20 (p from 2e-9 to 1 - 2e-9): e_k is the probability at the logit -20 + 40 k/N,
-correctly rounded. Four more cells hold what lies outside: p = 0, the rest below, the rest above,
-and p = 1.
+correctly rounded. Four more cells hold p = 0, the rest below, the rest above, and p = 1.
 
 A row's offset is its distance from its cell's centre in units of the cell's width, from -1/2 to
 1/2; in the four outer cells it is 0.
@@ -32,8 +31,7 @@ from calibrant.data.binning import UniformBins
 from calibrant.numerics.probability import logit
 
 Scale = Literal["probability", "logit"]
-# Sums of w d and w d^2 as real and imaginary part: numpy adds a complex number in hardly more time
-# than a real one.
+# Sums of w d and w d^2 as real and imaginary part: numpy adds both in hardly more time than one.
 Offsets = npt.NDArray[np.complex128]
 
 DEFAULT_CELLS = 50_400
@@ -105,7 +103,6 @@ class ProbabilityCells(Cells):
         return self._bins.edges
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
-        """Write the cell of each score and its offset from the cell's centre."""
         np.multiply(p, self.n_cells, out=offset)
         np.floor(offset, out=cell)
         offset -= cell
@@ -134,7 +131,6 @@ class LogitCells(Cells):
         return _logit_edges(self.n_cells)
 
     def locate(self, p: FloatArray, cell: FloatArray, offset: FloatArray) -> None:
-        """Write the cell of each score and its offset from the cell's centre."""
         edges, n = self.edges, self.n_cells
         (outside,) = np.nonzero((p < edges[0]) | (p >= edges[-1]))
         place = logit(p)
@@ -196,24 +192,12 @@ def make_cells(n_cells: int, scale: Scale) -> Cells:
 
 @dataclass(eq=False)
 class Weighed:
-    """Sums over rows that carry weights or are soft.
+    """Sums over rows that carry weights or are soft."""
 
-    Attributes
-    ----------
-    rows
-        The number of rows in each cell.
-    weight
-        The sums of w (1 - y) and of w y, shape (2, cells).
-    squares
-        The sum of w^2 in each cell.
-    true_squared
-        The sum of w y^2 over all cells.
-    """
-
-    rows: IntArray
-    weight: FloatArray
-    squares: FloatArray
-    true_squared: float = 0.0
+    rows: IntArray  # the number of rows in each cell
+    weight: FloatArray  # sums of w (1 - y) and of w y, shape (2, cells)
+    squares: FloatArray  # the sum of w^2 in each cell
+    true_squared: float = 0.0  # the sum of w y^2 over all cells
 
     @classmethod
     def empty(cls, size: int) -> Self:
@@ -233,24 +217,14 @@ class Weighed:
 class CellTable:
     """Sums over the rows of each cell, the first axis being outcome 0 and 1.
 
-    Attributes
-    ----------
-    counts
-        The number of rows of weight 1 with either outcome, shape (2, cells).
-    offsets
-        Sums of w d + i w d^2 of the offsets d of all rows, shape (2, cells). A soft row y is
-        weight y under outcome 1 and 1 - y under outcome 0.
-    weighed
-        The sums over rows that carry weights or are soft, None where there are no such rows.
-    is_weighted, is_soft
-        Whether any rows came with weights, and whether any outcome lay between 0 and 1.
+    A soft row y is weight y under outcome 1 and 1 - y under outcome 0.
     """
 
-    counts: IntArray
-    offsets: Offsets
-    weighed: Weighed | None = None
-    is_weighted: bool = False
-    is_soft: bool = False
+    counts: IntArray  # the number of rows of weight 1, shape (2, cells)
+    offsets: Offsets  # sums of w d + i w d^2 of the offsets d of all rows, shape (2, cells)
+    weighed: Weighed | None = None  # None where no row carries a weight or is soft
+    is_weighted: bool = False  # whether any rows came with weights
+    is_soft: bool = False  # whether any outcome lay between 0 and 1
 
     @classmethod
     def empty(cls, size: int) -> Self:
@@ -325,8 +299,7 @@ class CellTable:
     def close(self, other: CellTable, rtol: float, width: float) -> bool:
         """Tell whether counts are equal and sums differ by `rtol` of their cell's weight.
 
-        Sums of offsets are compared in units of the scale, where logarithms are rounded; a cell
-        has this width.
+        Sums of offsets are compared in units of the scale, on which a cell has this width.
         """
         if (self.is_weighted, self.is_soft) != (other.is_weighted, other.is_soft):
             return False

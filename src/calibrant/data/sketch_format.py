@@ -55,15 +55,9 @@ def to_bytes(cells: Cells, table: CellTable) -> bytes:
     filled = np.flatnonzero((table.rows > 0) | (table.offsets != 0).any(axis=0))
     flags = _WEIGHED * (weighed is not None)
     flags |= _IS_WEIGHTED * table.is_weighted | _IS_SOFT * table.is_soft
-    header = _HEADER.pack(
-        _MAGIC,
-        _VERSION,
-        _SCALES.index(cells.scale),
-        flags,
-        cells.n_cells,
-        len(filled),
-        0.0 if weighed is None else weighed.true_squared,
-    )
+    true_squared = 0.0 if weighed is None else weighed.true_squared
+    start = _MAGIC, _VERSION, _SCALES.index(cells.scale), flags
+    header = _HEADER.pack(*start, cells.n_cells, len(filled), true_squared)
     arrays = [filled.astype("<u4")]
     arrays += [table.counts[:, filled].astype("<i8"), table.offsets[:, filled].astype("<c16")]
     if weighed is not None:
@@ -75,7 +69,13 @@ def to_bytes(cells: Cells, table: CellTable) -> bytes:
 
 def from_bytes(data: bytes) -> tuple[Cells, CellTable]:
     """Return the sketch that bytes hold, or refuse them in one sentence."""
-    content = _checked(data)
+    if not isinstance(data, bytes | bytearray | memoryview):
+        raise SketchError("must be bytes", argument="data", value=type(data))
+    data = bytes(data)
+    check_header(data[:HEADER_SIZE], len(data))
+    content, checksum = data[:-_DIGEST], data[-_DIGEST:]
+    if _checksum(content) != checksum:
+        raise SketchError("sketch bytes are damaged: their checksum does not match")
     _, _, scale, flags, n_cells, n_filled, true_squared = _HEADER.unpack_from(content)
     cells = make_cells(n_cells, _SCALES[scale])
     start = HEADER_SIZE
@@ -123,18 +123,6 @@ def check_header(header: bytes, size: int) -> None:
     if size != expected:
         what = "cut short" if size < expected else "damaged"
         raise SketchError(f"sketch bytes are {what}: {size} of them, expected {expected}")
-
-
-def _checked(data: bytes) -> bytes:
-    """Return the bytes without their checksum, refusing what is no sketch."""
-    if not isinstance(data, bytes | bytearray | memoryview):
-        raise SketchError("must be bytes", argument="data", value=type(data))
-    data = bytes(data)
-    check_header(data[:HEADER_SIZE], len(data))
-    content, checksum = data[:-_DIGEST], data[-_DIGEST:]
-    if _checksum(content) != checksum:
-        raise SketchError("sketch bytes are damaged: their checksum does not match")
-    return content
 
 
 def _is_plausible(cells: Cells, table: CellTable) -> bool:

@@ -68,22 +68,18 @@ class SketchProblem(Problem):
 
     @cached_property
     def n(self) -> int:
-        """The number of rows."""
         return self._table.n
 
     @cached_property
     def weight(self) -> float:
-        """The total weight W."""
         return self.sketch.weight
 
     @property
     def is_weighted(self) -> bool:
-        """Whether rows carry weights of their own."""
         return self._table.is_weighted
 
     @property
     def is_soft(self) -> bool:
-        """Whether any outcome lies strictly between 0 and 1."""
         return self._table.is_soft
 
     @property
@@ -117,9 +113,8 @@ class SketchProblem(Problem):
         """The sums of `cell_sums` over each cell of the sketch."""
         weight, (_, pred) = self._table.weight, self._cells
         total: FloatArray = weight.sum(axis=0)
-        per_weight = np.divide(
-            self._table.squares, total, out=np.zeros_like(total), where=total > 0
-        )
+        squares = self._table.squares
+        per_weight = np.divide(squares, total, out=np.zeros_like(total), where=total > 0)
         residual = weight * [[0.0], [1.0]] - pred
         mean = np.divide(residual, weight, out=np.zeros_like(weight), where=weight > 0)
         squares = weight * per_weight
@@ -184,13 +179,11 @@ class ProbabilitySketch(SketchProblem):
 
     @cached_property
     def sum_error(self) -> float:
-        """A bound on the rounding error of sums over cells, divided by W."""
         # Rows are added one after another; an offset is at most a cell's width.
         size = self.cell_width if self._table.weighed is None else 1.0
         return 1e-12 + 2.0**-52 * size * float(self._table.rows.max())
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
-        """Return the sums over bins, one row per quantity, exactly."""
         n_cells, n_bins = self.sketch.n_cells, assignment.n_bins
         if not assignment.is_uniform:
             raise SketchError(
@@ -209,12 +202,10 @@ class ProbabilitySketch(SketchProblem):
         return np.asarray(cells.reshape(len(quantities), n_bins, -1).sum(axis=2))
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
-        """Return the cosine coefficients of each quantity's measure, for smoothing at `scale`."""
         moments = np.array([self._cell_moments(quantity) for quantity in quantities])
         return smoothing.coefficients(moments, smoothing.n_modes(scale))
 
     def spectrum_error(self, scale: float, quantity: Quantity) -> float:
-        """Bound the L1 error, divided by W, of a quantity smoothed at `scale`."""
         return self._smoothing_error(scale * self.sketch.n_cells, quantity) + _ROUNDING
 
     @cached_property
@@ -237,7 +228,6 @@ class ProbabilitySketch(SketchProblem):
         )
 
     def squared_error(self) -> float:
-        """Return the sum of w (p - y)^2, exactly."""
         p0, width = self._expansion[0], self.cell_width
         mass, first, second = self._moments
         # p^2 = c^2 + 2 c d / N + (d / N)^2, row by row.
@@ -270,13 +260,9 @@ class LogitSketch(SketchProblem):
         raise _other_scale("probability")
 
     def logit_line(self, tails: float) -> Line:
-        """Return the rows at their logits, with margins for noise of scale `tails` around them."""
         if tails > LOGIT_REACH:
-            raise SketchError(
-                "a sketch smooths logits at scales up to {maximum:g}",
-                value=tails,
-                maximum=LOGIT_REACH,
-            )
+            rule = "a sketch smooths logits at scales up to {maximum:g}"
+            raise SketchError(rule, value=tails, maximum=LOGIT_REACH)
         width = self.sketch.cells.width
         margin = int(np.ceil(GAUSSIAN_RADIUS * tails / width))
         reach = LOGIT_REACH + margin * width
@@ -285,14 +271,12 @@ class LogitSketch(SketchProblem):
         def interval(scale: float, *quantities: Quantity) -> LineSpectrum:
             moments = np.array([self._cell_moments(quantity) for quantity in quantities])
             moments = np.pad(moments, ((0, 0), (0, 0), (margin, margin)))
-            return LineSpectrum(
-                whole, smoothing.coefficients(moments, smoothing.n_modes(scale / (2 * reach)))
-            )
+            modes = smoothing.n_modes(scale / (2 * reach))
+            return LineSpectrum(whole, smoothing.coefficients(moments, modes))
 
         def error(scale: float, quantity: Quantity) -> float:
-            return (
-                self._smoothing_error(scale / width, quantity) + self._unplaced(scale) + _ROUNDING
-            )
+            placed = self._smoothing_error(scale / width, quantity)
+            return placed + self._unplaced(scale) + _ROUNDING
 
         return Line(interval, self._ends, partial(max, self.finest_scale * 2 * LOGIT_REACH), error)
 

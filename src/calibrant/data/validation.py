@@ -13,7 +13,7 @@ import sys
 from collections.abc import Callable, Collection, Iterable, Sequence
 from inspect import signature
 from numbers import Integral, Real
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
 
@@ -25,8 +25,7 @@ Generator = np.random.Generator
 # Dtypes that are converted to float64 block by block without an intermediate copy.
 _REAL_KINDS = "buif"
 _DATAFRAME_LIBRARIES = ("pandas", "polars", "pyarrow", "modin", "cudf")
-# Floats from 0 to 1 are ordered like the integers of the same bits; the bits of all others, nan
-# included, are larger.
+# Floats from 0 to 1 are ordered like the integers of their bits, which of all others are larger.
 _BITS_OF_ONE: dict[np.dtype[Any], Any] = {
     np.dtype(np.float64): np.float64(1).view(np.uint64),
     np.dtype(np.float32): np.float32(1).view(np.uint32),
@@ -58,11 +57,13 @@ def as_array(values: Any, name: str) -> AnyArray:
     except CalibrantError:
         raise
     except (TypeError, ValueError, RuntimeError, OverflowError) as problem:
-        raise CalibrantError(
-            "cannot be read as an array of numbers or labels: {reason}",
-            argument=name,
-            reason=str(problem),
-        ) from problem
+        if "inhomogeneous" in str(problem):
+            found = "rows of different lengths"
+            raise CalibrantError(
+                "must be rectangular", argument=name, value=type(values), found=found
+            ) from None
+        rule = "cannot be read as an array of numbers or labels: {reason}"
+        raise CalibrantError(rule, argument=name, reason=str(problem)) from problem
 
 
 def _convert(values: Any, name: str) -> AnyArray:
@@ -72,15 +73,14 @@ def _convert(values: Any, name: str) -> AnyArray:
         raise missing_values(name, np.ma.getmaskarray(values))
     if isinstance(values, np.ndarray):
         return np.asarray(values)
-    if isinstance(values, (list, tuple)):
-        return _from_sequence(values, name)
     if comes_from(values, "torch"):
         tensor = values.detach().cpu()
         # numpy has no bfloat16; float32 holds each of its values exactly.
         return np.asarray((tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy())
     if comes_from(values, *_DATAFRAME_LIBRARIES):
         return _from_dataframe_library(values, name)
-    if hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
+    is_sequence = isinstance(values, (list, tuple))
+    if is_sequence or hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
         return np.asarray(values)
     raise CalibrantError(
         "must be a list, an array, a tensor or a dataframe column",
@@ -101,20 +101,6 @@ def comes_from(values: Any, *packages: str) -> bool:
     return root in packages and root in sys.modules
 
 
-def _from_sequence(values: list[Any] | tuple[Any, ...], name: str) -> AnyArray:
-    try:
-        return np.asarray(values)
-    except ValueError as problem:
-        if "inhomogeneous" not in str(problem):
-            raise
-        raise CalibrantError(
-            "must be rectangular",
-            argument=name,
-            value=type(values),
-            found="rows of different lengths",
-        ) from None
-
-
 def _from_dataframe_library(values: Any, name: str) -> AnyArray:
     import narwhals.stable.v2 as nw
 
@@ -131,10 +117,7 @@ def _from_dataframe_library(values: Any, name: str) -> AnyArray:
         missing = native.is_null()
         if missing.any():
             raise missing_values(name, missing.to_numpy())
-        return np.asarray(native.to_numpy())
-    if isinstance(native, nw.DataFrame):
-        return np.asarray(native.to_numpy())
-    return np.asarray(values)
+    return np.asarray(native.to_numpy() if native is not values else values)
 
 
 def missing_values(name: str, missing: AnyArray) -> CalibrantError:
@@ -174,14 +157,13 @@ def check_options(given: Iterable[str], known: Collection[str], of: str) -> None
             import difflib
 
             near = difflib.get_close_matches(option, known, n=1, cutoff=0.5)
-            choices = ", ".join(known) or "none"
             raise CalibrantError(
                 "{of} has no option {option}; there are: {choices}",
-                hint="did you mean {near!r}?" if near else None,
+                hint="did you mean {near[0]!r}?" if near else None,
                 of=of,
                 option=shown(option),
-                choices=choices,
-                near="".join(near),
+                choices=", ".join(known) or "none",
+                near=near,
             )
 
 
@@ -200,9 +182,8 @@ def as_count(
         rule = "must be a whole number of at least {minimum}{why}"
         raise CalibrantError(rule, argument=name, value=value, minimum=minimum, why=why)
     if maximum is not None and value > maximum:
-        raise CalibrantError(
-            "must be at most {maximum}", argument=name, value=value, maximum=maximum
-        )
+        rule = "must be at most {maximum}"
+        raise CalibrantError(rule, argument=name, value=value, maximum=maximum)
     return int(value)
 
 
@@ -232,9 +213,8 @@ def as_positive(value: object, name: str, *, maximum: float = sys.float_info.max
     if not number > 0:
         raise CalibrantError("must be a positive number", argument=name, value=value)
     if number > maximum:
-        raise CalibrantError(
-            "must be at most {maximum:g}", argument=name, value=value, maximum=maximum
-        )
+        rule = "must be at most {maximum:g}"
+        raise CalibrantError(rule, argument=name, value=value, maximum=maximum)
     return number
 
 
@@ -247,9 +227,8 @@ def as_level(level: object) -> float:
     """Return a confidence level, a number between 0 and 1."""
     number = as_positive(level, "level", maximum=math.inf)
     if number >= 1:
-        raise CalibrantError(
-            "must lie between 0 and 1", argument="level", value=level, hint="0.95 is 95%"
-        )
+        rule = "must lie between 0 and 1"
+        raise CalibrantError(rule, argument="level", value=level, hint="0.95 is 95%")
     return number
 
 
@@ -315,11 +294,8 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
     try:
         return array.astype(np.float64)
     except (TypeError, ValueError, OverflowError) as problem:
-        raise CalibrantError(
-            "must hold numbers, and cannot be converted: {reason}",
-            argument=name,
-            reason=str(problem),
-        ) from problem
+        rule = "must hold numbers, and cannot be converted: {reason}"
+        raise CalibrantError(rule, argument=name, reason=str(problem)) from problem
 
 
 def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
@@ -328,7 +304,7 @@ def check_probabilities(p: AnyArray, name: str = "y_prob") -> None:
         return
     check_finite(p, name)
     hint = _hint_for_range(p, float(p.min()), float(p.max()))
-    _refuse(p, (p < 0) | (p > 1), name, "must lie in [0, 1]", hint)
+    refuse(p, (p < 0) | (p > 1), name, "must lie in [0, 1]", hint)
 
 
 def _hint_for_range(p: AnyArray, low: float, high: float) -> str:
@@ -349,8 +325,7 @@ def check_logits(u: AnyArray, name: str = "logits") -> None:
     """Refuse logits that are not one number per row; infinite ones are certain predictions."""
     check_not_empty(u, name)
     check_one_axis(u, name)
-    if np.isnan(u).any():
-        _refuse(u, np.isnan(u), name, "must be numbers", "remove or fill such rows")
+    refuse(u, np.isnan(u), name, "must be numbers", "remove or fill such rows")
 
 
 def check_one_axis(array: AnyArray, name: str) -> None:
@@ -379,25 +354,6 @@ def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
         )
 
 
-def check_weights(w: AnyArray, n: int, name: str = "sample_weight") -> None:
-    """Refuse weights that are not one non-negative number in range per row, not all zero."""
-    if w.ndim != 1 or w.shape[0] != n:
-        raise CalibrantError(
-            "must have one weight per row, shape ({n},)", argument=name, value=w.shape, n=n
-        )
-    check_finite(w, name)
-    if w.min() < 0:
-        _refuse(w, w < 0, name, "must not be negative")
-    if w.max() == 0:
-        raise CalibrantError(
-            "must not be zero everywhere", argument=name, value=0, found="{n} zeros", n=n
-        )
-    if not are_weights(w):
-        hint = "rescale all weights, and set those that are negligible to 0"
-        outside = (w > 0) & outside_weights(w.astype(np.float64))
-        _refuse(w, outside, name, WEIGHT_RULE, hint)
-
-
 def are_weights(w: AnyArray) -> bool:
     """Tell whether all are 0 or in the range of weights; nan is not."""
     low, high = w.min(), w.max()
@@ -420,7 +376,7 @@ def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
     labels = np.unique(y)
     if len(labels) <= 2 or np.all(labels == np.round(labels)):
         raise not_binary(labels.tolist(), name)
-    _refuse(y, (y < 0) | (y > 1), name, "must lie in [0, 1]", "soft labels are probabilities")
+    refuse(y, (y < 0) | (y > 1), name, "must lie in [0, 1]", "soft labels are probabilities")
 
 
 def not_binary(labels: Sequence[Any], name: str = "y_true") -> CalibrantError:
@@ -494,12 +450,13 @@ def check_finite(array: AnyArray, name: str) -> None:
     if array.dtype.kind != "f" or array.size == 0:
         return
     if not (np.isfinite(array.min()) and np.isfinite(array.max())):
-        _refuse(array, ~np.isfinite(array), name, "must be finite", "remove or fill such rows")
+        refuse(array, ~np.isfinite(array), name, "must be finite", "remove or fill such rows")
 
 
-def _refuse(
-    array: AnyArray, bad: AnyArray, name: str, rule: str, hint: str | None = None
-) -> NoReturn:
+def refuse(array: AnyArray, bad: AnyArray, name: str, rule: str, hint: str | None = None) -> None:
+    """Refuse an array with values that are bad, if there are any; name the first."""
+    if not bad.any():
+        return
     flat = int(np.argmax(bad))
     raise CalibrantError(
         rule,
@@ -512,10 +469,7 @@ def _refuse(
 
 
 def _position(array: AnyArray, flat: int) -> Position:
-    if array.ndim != 2:
-        return flat
-    row, column = np.unravel_index(flat, array.shape)
-    return int(row), int(column)
+    return divmod(flat, array.shape[1]) if array.ndim == 2 else flat
 
 
 def read_generator(rng: Any) -> Generator:
@@ -531,12 +485,24 @@ def read_generator(rng: Any) -> Generator:
 
 
 def read_weights(sample_weight: Any, n: int) -> AnyArray | None:
-    """Return checked weights, or None where every row counts once."""
+    """Return one non-negative number in range per row, not all zero; None where all count once."""
     if sample_weight is None:
         return None
-    w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
-    w = as_numbers(w, "sample_weight")
-    check_weights(w, n)
+    name = "sample_weight"
+    w = as_numbers(one_column(as_array(sample_weight, name), name), name)
+    if w.shape[0] != n:
+        rule = "must have one weight per row, shape ({n},)"
+        raise CalibrantError(rule, argument=name, value=w.shape, n=n)
+    check_finite(w, name)
+    if w.min() < 0:
+        refuse(w, w < 0, name, "must not be negative")
+    if w.max() == 0:
+        rule = "must not be zero everywhere"
+        raise CalibrantError(rule, argument=name, value=0, found="{n} zeros", n=n)
+    if not are_weights(w):
+        hint = "rescale all weights, and set those that are negligible to 0"
+        outside = (w > 0) & outside_weights(w.astype(np.float64))
+        refuse(w, outside, name, WEIGHT_RULE, hint)
     return w
 
 

@@ -18,8 +18,6 @@ import numpy.typing as npt
 from calibrant._base import FloatArray, Result
 from calibrant.data.validation import check_choice
 
-__all__ = ["ConfidenceDataset", "Dataset", "load_flares", "load_imagenet", "load_rain"]
-
 _FLARE_SYSTEMS = ("DAFFS", "NOAA", "SIDC")
 _IMAGENET_MODELS = {"resnet34": "timm ResNet-34", "densenet161": "torchvision DenseNet-161"}
 

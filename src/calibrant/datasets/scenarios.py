@@ -7,8 +7,9 @@ range, maximum modulus and total variation need N at finitely many points.
 Integrals are sums over a quadrature rule: panels end at every thousandth, at the break points asked
 for and, for the logit-normal, at even steps of the logit; each has eight Gauss-Legendre points. An
 integrand that is smooth on each panel is integrated to a few units of 1e-15. For the named
-scenarios the values agree with closed forms and independent quadrature to 1e-12; a calibration
-function with a kink or a jump inside a panel loses accuracy, up to 1e-8 and 1e-5.
+scenarios the values agree with closed forms and independent quadrature to 1e-12, and smECE, which
+is that of the points weighted by their masses, to 1e-11; a calibration function with a kink or a
+jump inside a panel loses accuracy, up to 1e-8 and 1e-5.
 """
 
 from __future__ import annotations
@@ -22,26 +23,11 @@ from typing import Protocol
 import numpy as np
 
 from calibrant._base import FloatArray
+from calibrant.data.rows import Sample
 from calibrant.data.validation import as_bins, as_count, check_choice, read_generator
 from calibrant.datasets.bundled import Dataset
 from calibrant.errors import CalibrantError
-
-__all__ = [
-    "SCENARIOS",
-    "BetaScores",
-    "Calibration",
-    "Identity",
-    "LogitNormalScores",
-    "LogitScaling",
-    "RoundedScores",
-    "Scenario",
-    "Scores",
-    "Shift",
-    "Shrinkage",
-    "Simulation",
-    "Wave",
-    "simulate",
-]
+from calibrant.measures.registry import measures
 
 # Eight gigabytes of probabilities.
 _MAX_ROWS = 1_000_000_000
@@ -49,8 +35,6 @@ _THOUSANDTHS = np.arange(1001) / 1000
 _NODES_PER_PANEL = 8
 # A normal distribution has less than 1e-22 of its mass beyond this many standard deviations.
 _NORMAL_REACH = 10
-# A fixed point that is smaller than its upper bound by so many powers of 2 is 0.
-_MAX_HALVINGS = 100
 
 
 # Score distributions.
@@ -61,15 +45,13 @@ class Scores(Protocol):
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
         """Draw `n` predictions."""
-        ...
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
         """Return ascending points and their masses, with panels ending at `breaks`."""
-        ...
 
 
 @dataclass(frozen=True)
-class BetaScores:
+class BetaScores(Scores):
     """p ~ Beta(a, b), with whole a and b: a polynomial density, so exact quadrature."""
 
     a: int
@@ -83,11 +65,9 @@ class BetaScores:
         return f"Beta({self.a}, {self.b})"
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `n` predictions."""
         return rng.beta(self.a, self.b, n)
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
-        """Return ascending points and their masses, with panels ending at `breaks`."""
         points, widths = _gauss_legendre(_panel_ends(breaks))
         scale = self.a * math.comb(self.a + self.b - 1, self.a)
         density = scale * points ** (self.a - 1) * (1 - points) ** (self.b - 1)
@@ -95,7 +75,7 @@ class BetaScores:
 
 
 @dataclass(frozen=True)
-class LogitNormalScores:
+class LogitNormalScores(Scores):
     """logit p ~ N(mean, sd^2): for a large mean much of the mass lies very close to 1."""
 
     mean: float
@@ -115,13 +95,11 @@ class LogitNormalScores:
         return f"sigmoid(N({self.mean:g}, {self.sd:g}^2))"
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `n` predictions."""
         from scipy.special import expit
 
         return np.asarray(expit(rng.normal(self.mean, self.sd, n)))
 
     def quadrature(self, breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
-        """Return ascending points and their masses, with panels ending at `breaks`."""
         from scipy.special import expit
 
         inner = _panel_ends(breaks)[1:-1]
@@ -135,7 +113,7 @@ class LogitNormalScores:
 
 
 @dataclass(frozen=True)
-class RoundedScores:
+class RoundedScores(Scores):
     """Continuous scores rounded to a multiple of 1 / levels: ties, and scores on bin edges."""
 
     exact: Scores
@@ -148,7 +126,6 @@ class RoundedScores:
         return f"{self.exact} rounded to 1/{self.levels}"
 
     def sample(self, n: int, rng: np.random.Generator) -> FloatArray:
-        """Draw `n` predictions."""
         return np.rint(self.exact.sample(n, rng) * self.levels) / self.levels
 
     def quadrature(self, _breaks: FloatArray, /) -> tuple[FloatArray, FloatArray]:
@@ -173,87 +150,51 @@ def _gauss_legendre(ends: FloatArray) -> tuple[FloatArray, FloatArray]:
     return (middle + half * nodes).ravel(), (half * weights).ravel()
 
 
-# Calibration functions: frozen values, called on an array of predictions; ``str`` is the formula.
-
-
-class Calibration(Protocol):
-    """A function p -> P(y = 1 | p) on [0, 1], applied element by element."""
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        ...
+# Calibration functions.
 
 
 @dataclass(frozen=True)
-class Identity:
-    """p itself: perfect calibration."""
+class Calibration:
+    """A function p -> P(y = 1 | p), applied element by element; ``str`` is its formula."""
+
+    formula: str
+    function: Callable[..., FloatArray]
+    parameters: tuple[float, ...] = ()
 
     def __str__(self) -> str:
-        return "p"
+        return self.formula.format(*self.parameters)
 
     def __call__(self, p: FloatArray, /) -> FloatArray:
         """Return P(y = 1 | p)."""
-        return p
+        return self.function(p, *self.parameters)
 
 
-@dataclass(frozen=True)
-class LogitScaling:
-    """sigmoid(slope * logit p): overconfident for slope < 1, underconfident for slope > 1."""
-
-    slope: float
-
-    def __str__(self) -> str:
-        return f"sigmoid({self.slope:g} logit p)"
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        # Without logarithms 0 and 1 are no special cases.
-        odds, against = p**self.slope, (1 - p) ** self.slope
-        return odds / (odds + against)
+def _scaled_logit(p: FloatArray, slope: float) -> FloatArray:
+    # Without logarithms 0 and 1 are no special cases.
+    odds, against = p**slope, (1 - p) ** slope
+    return odds / (odds + against)
 
 
-@dataclass(frozen=True)
-class Shift:
-    """p + by, kept within [0, 1]."""
-
-    by: float
-
-    def __str__(self) -> str:
-        return f"clip(p {'-' if self.by < 0 else '+'} {abs(self.by):g}, 0, 1)"
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        return np.clip(p + self.by, 0, 1)
+def _lowered(p: FloatArray, by: float) -> FloatArray:
+    return np.clip(p - by, 0, 1)
 
 
-@dataclass(frozen=True)
-class Shrinkage:
-    """(1 - weight) p + weight * centre: outcomes closer to `centre` than predicted."""
-
-    weight: float
-    centre: float
-
-    def __str__(self) -> str:
-        return f"{1 - self.weight:g} p + {self.weight * self.centre:g}"
-
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        return p + self.weight * (self.centre - p)
+def _line(p: FloatArray, slope: float, intercept: float) -> FloatArray:
+    return slope * p + intercept
 
 
-@dataclass(frozen=True)
-class Wave:
-    """p + height * sin(2 pi cycles p): errors of both signs that cancel in wide bins."""
+def _wave(p: FloatArray, height: float, halves: float) -> FloatArray:
+    return p + height * np.sin(halves * np.pi * p)
 
-    height: float
-    cycles: int
 
-    def __str__(self) -> str:
-        return f"p + {self.height:g} sin({2 * self.cycles} pi p)"
+def _logit_scaling(slope: float) -> Calibration:
+    """Return what is overconfident for slope < 1, underconfident for slope > 1."""
+    return Calibration("sigmoid({:g} logit p)", _scaled_logit, (slope,))
 
-    def __call__(self, p: FloatArray, /) -> FloatArray:
-        """Return P(y = 1 | p)."""
-        return p + self.height * np.sin(2 * np.pi * self.cycles * p)
+
+def _sinusoid(height: float, cycles: int) -> Calibration:
+    """Return errors of both signs that cancel in wide bins."""
+    return Calibration("p + {:g} sin({} pi p)", _wave, (height, 2 * cycles))
 
 
 # Scenarios.
@@ -283,7 +224,7 @@ class Scenario:
 
     name: str
     scores: Scores
-    calibration: Calibration
+    calibration: Callable[[FloatArray], FloatArray]
 
     @property
     def formula(self) -> str:
@@ -311,8 +252,7 @@ class Scenario:
         """Return points p and their probability masses.
 
         With y_true = ``outcome_probability(points)``, y_prob = points and sample_weight = masses,
-        a measure of soft labels and weights gives its population value. Pass the edges of its
-        bins, if it has any, as `breaks`.
+        a measure of soft labels and weights gives its population value; `breaks` are edges of bins.
         """
         return self.scores.quadrature(np.array([]) if breaks is None else breaks)
 
@@ -343,17 +283,10 @@ class Scenario:
         return float(np.ptp(self._running_integral(self._turns())))
 
     def smooth_ece(self, bandwidth: float | None = None) -> float:
-        """Return the population smECE at a bandwidth, or by default its fixed point.
-
-        Time grows as 1 / bandwidth; a fixed point above 0.003 takes about a second.
-        """
+        """Return the population smECE at a bandwidth, or by default its fixed point."""
         points, masses = self.quadrature()
-        signed = masses * self._residual(points)
-        if bandwidth is None:
-            return _fixed_point(lambda scale: _smoothed_l1(points, signed, scale), self.true_ece())
-        if not 0 < bandwidth < math.inf:
-            raise CalibrantError("must be a positive number", argument="bandwidth", value=bandwidth)
-        return _smoothed_l1(points, signed, bandwidth)
+        error = measures()["smooth_ece"].read({"bandwidth": bandwidth})
+        return error(Sample(self.outcome_probability(points), points).weighted(masses))
 
     def _residual(self, p: FloatArray) -> FloatArray:
         return self.outcome_probability(p) - p
@@ -377,9 +310,7 @@ def _sign_changes(function: Callable[[FloatArray], FloatArray], grid: FloatArray
     clear = np.abs(values) > 1e-13 * np.abs(values).max()
     grid, values = grid[clear], values[clear]
     change = np.flatnonzero(np.sign(values[:-1]) != np.sign(values[1:]))
-    low: FloatArray = grid[change]
-    high: FloatArray = grid[change + 1]
-    sign = np.sign(values[change])
+    low, high, sign = grid[change], grid[change + 1], np.sign(values[change])
     # Fifty bisections of a bracket inside [0, 1] leave rounding errors.
     for _ in range(50):
         middle = (low + high) / 2
@@ -388,66 +319,23 @@ def _sign_changes(function: Callable[[FloatArray], FloatArray], grid: FloatArray
     return high
 
 
-def _smoothed_l1(points: FloatArray, signed: FloatArray, scale: float) -> float:
-    """Return the L1 norm of the point masses `signed`, smoothed by the reflected Gaussian.
-
-    The reflected Gaussian is the heat kernel with insulated ends: it damps the k-th cosine by
-    exp(-(pi k scale)^2 / 2). That leaves a short series, with an explicit antiderivative.
-    """
-    # Beyond 2.75 / scale the damping is below the rounding of the first term.
-    k = np.arange(1, math.ceil(2.75 / scale) + 1)
-    # One cosine at a time: all at once would fill the memory at small scales.
-    cosines = np.array([signed @ np.cos(np.pi * j * points) for j in k])
-    damped = 2 * cosines * np.exp(-((np.pi * k * scale) ** 2) / 2)
-    mean = float(signed.sum())
-
-    def density(t: FloatArray) -> FloatArray:
-        series: FloatArray = np.cos(np.pi * np.outer(t, k)) @ damped
-        return mean + series
-
-    # The smoothed density varies at the scale of the kernel: eight steps per scale are enough.
-    grid = np.linspace(0, 1, math.ceil(8 / scale) + 1)
-    ends = np.concatenate(([0.0], _sign_changes(density, grid), [1.0]))
-    antiderivative = mean * ends + np.sin(np.pi * np.outer(ends, k)) @ (damped / (np.pi * k))
-    return float(np.abs(np.diff(antiderivative)).sum())
-
-
-def _fixed_point(norm_at: Callable[[float], float], upper: float) -> float:
-    """Return the s with norm_at(s) = s, for a non-increasing norm that never exceeds `upper`."""
-    # Smoothing does not reduce a residual of one sign: the fixed point is the bound itself.
-    if upper == 0 or norm_at(upper) >= upper:
-        return upper
-    from scipy.optimize import brentq
-
-    lower = upper / 2
-    for _ in range(_MAX_HALVINGS):
-        if norm_at(lower) >= lower:
-            break
-        lower /= 2
-    return float(brentq(lambda scale: norm_at(scale) - scale, lower, upper, xtol=1e-14))
-
-
 _BELL = BetaScores(2, 2)
-_OVERCONFIDENT = LogitScaling(0.6)
+_OVERCONFIDENT = _logit_scaling(0.6)
 
-#: The named scenarios; see `simulate` for the table.
-SCENARIOS: Mapping[str, Scenario] = MappingProxyType(
-    {
-        scenario.name: scenario
-        for scenario in (
-            Scenario("perfect", _BELL, Identity()),
-            Scenario("slightly_overconfident", _BELL, LogitScaling(0.9)),
-            Scenario("overconfident", _BELL, _OVERCONFIDENT),
-            Scenario("underconfident", _BELL, LogitScaling(1.5)),
-            Scenario("sinusoidal", _BELL, Wave(0.1, 2)),
-            Scenario("shifted", _BELL, Shift(-0.03)),
-            Scenario("tenths", RoundedScores(_BELL, 10), _OVERCONFIDENT),
-            Scenario("rare", BetaScores(1, 99), Shrinkage(0.5, 0.01)),
-            Scenario("softmax", LogitNormalScores(2, 2), _OVERCONFIDENT),
-            Scenario("skewed", BetaScores(1, 1), Wave(0.1, 4)),
-        )
-    }
+_ALL = (
+    Scenario("perfect", _BELL, Calibration("p", np.positive)),
+    Scenario("slightly_overconfident", _BELL, _logit_scaling(0.9)),
+    Scenario("overconfident", _BELL, _OVERCONFIDENT),
+    Scenario("underconfident", _BELL, _logit_scaling(1.5)),
+    Scenario("sinusoidal", _BELL, _sinusoid(0.1, 2)),
+    Scenario("shifted", _BELL, Calibration("clip(p - {:g}, 0, 1)", _lowered, (0.03,))),
+    Scenario("tenths", RoundedScores(_BELL, 10), _OVERCONFIDENT),
+    Scenario("rare", BetaScores(1, 99), Calibration("{:g} p + {:g}", _line, (0.5, 0.005))),
+    Scenario("softmax", LogitNormalScores(2, 2), _OVERCONFIDENT),
+    Scenario("skewed", BetaScores(1, 1), _sinusoid(0.1, 4)),
 )
+#: The named scenarios; see `simulate` for the table.
+SCENARIOS: Mapping[str, Scenario] = MappingProxyType({one.name: one for one in _ALL})
 
 
 @dataclass(frozen=True, eq=False, repr=False)

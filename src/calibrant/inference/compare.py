@@ -49,8 +49,6 @@ from calibrant.progress import steps
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["ComparedModel", "Comparison", "PairedDifference", "compare"]
-
 T = TypeVar("T")
 
 
@@ -234,8 +232,8 @@ def compare(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_probs : dict of array_like or dataframe
         The predictions of each model by its name, all for the same rows, or one column per model;
         with `data` also the names of columns. Sketches are refused.
@@ -263,8 +261,7 @@ def compare(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
 
         Proper scores of (n, C) predictions are those of all classes by default. By confidence each
         model has outcomes of its own: whether its predicted class is right.

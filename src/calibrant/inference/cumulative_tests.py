@@ -41,8 +41,6 @@ from calibrant.measures.cumulative import (
 from calibrant.measures.subpopulation import GroupCells, group_alone, read_group
 from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
 
-__all__ = ["TestResult", "cumulative_test", "subpopulation_test"]
-
 # Beyond about 38 sigma a P-value is smaller than any double, but it is not 0.
 SMALLEST = sys.float_info.min
 
@@ -132,8 +130,8 @@ def cumulative_test(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
 
         Soft labels, whose noise is unknown, are refused.
     y_prob : array_like, optional
@@ -153,8 +151,7 @@ def cumulative_test(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.
@@ -236,8 +233,7 @@ def subpopulation_test(
     Parameters
     ----------
     y_true : array_like
-        Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; class labels where `y_prob` has
-        several columns.
+        Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     group : array_like of bool
@@ -258,8 +254,7 @@ def subpopulation_test(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

@@ -19,8 +19,6 @@ from calibrant.formatting import percent
 from calibrant.inference.intervals import Clusters, Question, check_has_interval
 from calibrant.measures.registry import Measure, find_measure, with_interval
 
-__all__ = ["Estimate", "estimate"]
-
 
 @dataclass(frozen=True, repr=False)
 class Estimate(Result):
@@ -102,8 +100,8 @@ def estimate(
         The name of a calibration error that has an interval, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r" or "logit_smoothed_ece"; or that function.
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     data : dataframe, optional
@@ -128,8 +126,7 @@ def estimate(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

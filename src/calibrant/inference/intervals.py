@@ -154,29 +154,17 @@ def read_codes(labels: Any, sample_weight: Any, n_rows: int) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Rows summed over cells: all that the noise of a measure depends on.
+    """Rows summed over cells: all that the noise of a measure depends on."""
 
-    Attributes
-    ----------
-    sides
-        Sums of w, w^2, w p, w r and (w r)^2 over the rows with y <= p and those with y > p of each
-        cell, shape (5, 2, cells).
-    total
-        The total weight W.
-    is_soft
-        Whether outcomes are soft: then their noise is known only from the residuals.
-    moves
-        The deviations of the residual totals of (bundles of) clusters, shape (bundles, cells);
-        None where rows are independent.
-    n_clusters
-        The number of clusters, 0 where rows are independent.
-    """
-
+    # Sums of w, w^2, w p, w r and (w r)^2 over the rows with y <= p and those with y > p of each
+    # cell, shape (5, 2, cells).
     sides: FloatArray
-    total: float
-    is_soft: bool
+    total: float  # the total weight W
+    is_soft: bool  # whether outcomes are soft: then their noise is known only from the residuals
+    # The deviations of the residual totals of (bundles of) clusters, shape (bundles, cells); None
+    # where rows are independent.
     moves: FloatArray | None = None
-    n_clusters: int = 0
+    n_clusters: int = 0  # the number of clusters, 0 where rows are independent
 
     @classmethod
     def gather(
@@ -372,21 +360,11 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class View:
-    """A measure of a sample, as a norm of an image of its cells' residual totals.
+    """A measure of a sample, as a norm of an image of its cells' residual totals."""
 
-    Attributes
-    ----------
-    value
-        The measure, computed exactly: cells serve for the noise alone.
-    cells
-        The sample.
-    image
-        The linear function of their residual totals, and its norm.
-    """
-
-    value: float
-    cells: Cells
-    image: LinearImage
+    value: float  # the measure, computed exactly: cells serve for the noise alone
+    cells: Cells  # the sample
+    image: LinearImage  # the linear function of their residual totals, and its norm
 
     @classmethod
     def of(
@@ -461,22 +439,13 @@ def check_has_interval(name: str, measure: Measure) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Noise:
-    """Simulated noise of the sample.
+    """Simulated noise of the sample."""
 
-    Attributes
-    ----------
-    totals, images
-        Simulated noise of the residual totals, one row per resample, and its images.
-    calibrated
-        Whether perfect calibration is not rejected.
-    sd
-        Standard deviation of the mean residual.
-    """
-
+    # Totals, images: simulated noise of the residual totals, one row per resample, and its images.
     totals: FloatArray
     images: FloatArray
-    calibrated: bool
-    sd: float
+    calibrated: bool  # whether perfect calibration is not rejected
+    sd: float  # standard deviation of the mean residual
 
     @classmethod
     def around(cls, view: View, tail: float, n: int, rng: Generator) -> Noise:

@@ -48,30 +48,16 @@ class Null:
 
     An increment is the sum of the numbers drawn for it less its expectation, times a unit: sums of
     integers are faster than others.
-
-    Attributes
-    ----------
-    draw
-        Takes a slice of the numbers of whole increments, a number of resamples and a generator to
-        draws of shape (resamples, numbers).
-    size
-        The number of numbers in a resample.
-    starts
-        The first number of each increment.
-    expected
-        The expected sum of the numbers of each increment.
-    seconds
-        About how many seconds a resample takes.
-    unit
-        The unit of all numbers.
     """
 
+    # Takes a slice of the numbers of whole increments, a number of resamples and a generator to
+    # draws of shape (resamples, numbers).
     draw: Callable[[slice, int, Generator], AnyArray]
-    size: int
-    starts: Index
-    expected: FloatArray
-    seconds: float
-    unit: float = 1.0
+    size: int  # the number of numbers in a resample
+    starts: Index  # the first number of each increment
+    expected: FloatArray  # the expected sum of the numbers of each increment
+    seconds: float  # about how many seconds a resample takes
+    unit: float = 1.0  # the unit of all numbers
 
 
 def simulate(null: Null, n_resamples: int, rng: Generator) -> tuple[FloatArray, FloatArray]:

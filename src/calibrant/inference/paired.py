@@ -95,21 +95,12 @@ class Difference:
 
 @dataclass(frozen=True, eq=False)
 class NoisyError:
-    """The error of one model with noise simulated together with that of other models.
+    """The error of one model with noise simulated together with that of other models."""
 
-    Attributes
-    ----------
-    view
-        The error as a norm.
-    images
-        Images of the noise, one row per resample; the same resamples for all models.
-    calibrated
-        Simulated errors of perfectly calibrated predictions.
-    """
-
-    view: View
+    view: View  # the error as a norm
+    # Images of the noise, one row per resample; the same resamples for all models.
     images: FloatArray
-    calibrated: FloatArray
+    calibrated: FloatArray  # simulated errors of perfectly calibrated predictions
 
     @cached_property
     def p_calibrated(self) -> float:
@@ -198,27 +189,13 @@ def _least_favourable(a: NoisyError, b: NoisyError, tail: float) -> Iterator[Flo
 
 @dataclass(frozen=True, eq=False)
 class Losses:
-    """The losses of a model's rows.
+    """The losses of a model's rows."""
 
-    Attributes
-    ----------
-    observed
-        The loss of each row.
-    by_outcome
-        What it would be for each outcome, one column per outcome.
-    probability
-        The model's probability of each outcome.
-    w
-        The weights.
-    is_rare
-        Whether nearly all rows have the same outcome.
-    """
-
-    observed: FloatArray
-    by_outcome: FloatArray
-    probability: FloatArray
-    w: FloatArray
-    is_rare: bool
+    observed: FloatArray  # the loss of each row
+    by_outcome: FloatArray  # what it would be for each outcome, one column per outcome
+    probability: FloatArray  # the model's probability of each outcome
+    w: FloatArray  # the weights
+    is_rare: bool  # whether nearly all rows have the same outcome
 
     def minus(self, other: Losses) -> Losses:
         """Return the differences of losses, with the mean of both models' probabilities."""

@@ -24,8 +24,6 @@ from calibrant.formatting import plain_p_value
 from calibrant.inference.cumulative_tests import SMALLEST, TestResult
 from calibrant.numerics.logistic import fit_logistic, standardize
 
-__all__ = ["SlopeTestResult", "calibration_slope_test", "spiegelhalter_test"]
-
 
 @dataclass(frozen=True, repr=False)
 class SlopeTestResult(Result):
@@ -86,8 +84,8 @@ def spiegelhalter_test(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
 
         Soft labels, whose noise is unknown, are refused.
     y_prob : array_like, optional
@@ -95,8 +93,7 @@ def spiegelhalter_test(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.
@@ -177,8 +174,7 @@ def calibration_slope_test(
     Parameters
     ----------
     y_true : array_like
-        Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; class labels where `y_prob` has
-        several columns.
+        Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
 
@@ -187,8 +183,7 @@ def calibration_slope_test(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

@@ -6,8 +6,7 @@ The displays are those of :mod:`calibrant.plot` by scikit-learn's conventions: m
 is added to it, in the next colour and with its own name.
 
 The scorers go where scikit-learn takes a `scoring`:
-``cross_val_score(model, X, y, scoring=neg_smooth_ece)``. Every calibration error NAME has one,
-`neg_NAME`.
+``cross_val_score(model, X, y, scoring=neg_smooth_ece)``: `neg_NAME` for every error NAME.
 """
 
 from __future__ import annotations
@@ -167,8 +166,8 @@ class ReliabilityDisplay(Display):
         Parameters
         ----------
         y_true : array_like of outcomes or soft labels
-            Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-            labels where `y_prob` has several columns.
+            Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+            classes.
         y_prob : array_like
             Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
         name : str, optional
@@ -178,8 +177,7 @@ class ReliabilityDisplay(Display):
         note : bool, result or str
             What is written beside the curve. True: the calibration error with its interval.
         margin : bool or "both"
-            Whether to draw the outcomes below the diagram; "both": and the recalibrated scores
-            along the right.
+            Whether to draw outcomes below; "both": and the recalibrated scores along the right.
         deviation : bool
             Whether to draw outcomes less predictions.
         limits : pair of float, optional
@@ -219,8 +217,7 @@ class ReliabilityDisplay(Display):
         name : str, optional
             Name in place of `estimator_name`.
         margin : bool or "both"
-            Whether to draw the outcomes below the diagram; "both": and the recalibrated scores
-            along the right.
+            Whether to draw outcomes below; "both": and the recalibrated scores along the right.
         deviation : bool
             Whether to draw outcomes less predictions.
         limits : pair of float, optional
@@ -312,8 +309,7 @@ class CumulativeDisplay(Display):
         Parameters
         ----------
         y_true : array_like
-            Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; class labels where `y_prob`
-            has several columns.
+            Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; or classes.
         y_prob : array_like
             Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
         name : str, optional
@@ -381,11 +377,8 @@ def _probabilities(estimator: Any, X: Any) -> tuple[AnyArray, list[Any]]:
     """Return the class probabilities of a fitted classifier, and the class of each column."""
     name = type(estimator).__name__
     if not hasattr(estimator, "predict_proba"):
-        raise CalibrantError(
-            "{name} has no predict_proba, and calibration needs probabilities",
-            hint="CalibratedClassifierCV makes them",
-            name=name,
-        )
+        rule = "{name} has no predict_proba, and calibration needs probabilities"
+        raise CalibrantError(rule, hint="CalibratedClassifierCV makes them", name=name)
     check_is_fitted(estimator)
     classes = getattr(estimator, "classes_", None)
     if not isinstance(classes, np.ndarray):
@@ -396,8 +389,7 @@ def _probabilities(estimator: Any, X: Any) -> tuple[AnyArray, list[Any]]:
 class CalibrationScorer:
     """A calibration error as a scorer: its negative, so that greater is better.
 
-    It is called with an estimator and takes the classes from it, so that a fold may lack some of
-    them.
+    It takes the classes from the estimator, so that a fold may lack some of them.
 
     Parameters
     ----------

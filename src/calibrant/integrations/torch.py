@@ -4,8 +4,7 @@ Their state is that of a :class:`calibrant.Sketch`: the number of rows and float
 cell of scores, 2.4 MB for any number of rows. States merge by addition, so that distributed
 training synchronises them exactly: every process has the state of one process with all rows.
 
-Adding rows does not synchronise with the device: rows that do not count are added as zeros instead
-of being selected.
+Adding rows does not synchronise with the device: rows that do not count are added as zeros.
 """
 
 from __future__ import annotations
@@ -79,8 +78,7 @@ class SketchMetric(Metric):
     validate_args : bool
         Whether to check the values of every batch and name the first invalid row, which
         synchronises with the device once per batch. Otherwise invalid rows are left out and
-        counted, and `compute` raises if there are any; class probabilities are not checked to sum
-        to 1.
+        counted, and `compute` raises if there are any; sums of class probabilities are not checked.
     n_cells : int
         Number of cells of the :class:`calibrant.Sketch`.
     **kwargs
@@ -173,9 +171,8 @@ class SketchMetric(Metric):
         """
         preds, target = _to_counting_device(preds, "preds"), _to_counting_device(target, "target")
         preds, target = self._task.flatten(preds, target)
-        if self.ignore_index is None:
-            ignored = torch.zeros_like(target, dtype=torch.bool)
-        else:
+        ignored = torch.zeros_like(target, dtype=torch.bool)
+        if self.ignore_index is not None:
             ignored = target == self.ignore_index
         score, outcome = self._task.binary_problem(preds, target)
         valid = (score >= 0) & (score <= 1) & self._task.valid_targets(target)
@@ -444,17 +441,14 @@ def _to_counting_device(values: Tensor, name: str) -> Tensor:
 
 def _read_task(task: str, num_classes: int | None, from_logits: bool) -> _Binary | _Multiclass:
     validation.check_choice(task, "task", ("binary", "multiclass"))
-    if task == "binary":
-        if num_classes is not None:
-            raise CalibrantError(
-                "is for {task}='multiclass'", argument="num_classes", value=num_classes
-            )
+    rule = "is for {task}='multiclass'"
+    if task == "binary" and num_classes is None:
         return _Binary(from_logits)
-    if num_classes is None or validation.as_count(num_classes, "num_classes") < 2:
-        raise CalibrantError(
-            "must be at least 2 for {task}='multiclass'", argument="num_classes", value=num_classes
-        )
-    return _Multiclass(num_classes, from_logits)
+    if task == "multiclass":
+        if num_classes is not None and validation.as_count(num_classes, "num_classes") >= 2:
+            return _Multiclass(num_classes, from_logits)
+        rule = "must be at least 2 for {task}='multiclass'"
+    raise CalibrantError(rule, argument="num_classes", value=num_classes)
 
 
 @dataclass(frozen=True)
@@ -498,7 +492,8 @@ class _Binary:
             if target.is_floating_point()
             else "give a value to leave out as ignore_index, or give task='multiclass'"
         )
-        _check_targets(target, self.valid_targets(target), "must be 0 or 1", hint)
+        bad = as_array(~self.valid_targets(target), "target")
+        validation.refuse(as_array(target, "target"), bad, "target", "must be 0 or 1", hint)
         preds = preds.masked_fill(ignored, 0)
         if self.from_logits:
             validation.check_logits(as_array(preds, "preds"), "preds")
@@ -517,11 +512,8 @@ class _Multiclass:
         """Return predictions of shape (n, C) and n targets, or refuse their shapes."""
         _check_floating(preds)
         if target.is_floating_point():
-            raise CalibrantError(
-                "must hold classes as whole numbers",
-                argument="target",
-                value=target.dtype,
-            )
+            rule = "must hold classes as whole numbers"
+            raise CalibrantError(rule, argument="target", value=target.dtype)
         shape = (*target.shape[:1], self.n_classes, *target.shape[1:])
         if target.ndim == 0 or preds.shape != shape:
             raise CalibrantError(
@@ -556,18 +548,20 @@ class _Multiclass:
         target = target.masked_fill(ignored, 0)
         rule = f"must be a class from 0 to {self.n_classes - 1}"
         hint = "give a value to leave out as {ignore_index}"
-        _check_targets(target, self.valid_targets(target), rule, hint)
+        bad = as_array(~self.valid_targets(target), "target")
+        validation.refuse(as_array(target, "target"), bad, "target", rule, hint)
         preds = preds.masked_fill(ignored[:, None], 1 / self.n_classes)
         if self.from_logits:
             # -inf excludes a class, and is valid unless all are excluded.
-            bad = preds.softmax(dim=1, dtype=torch.float64).isnan().any(dim=1)
+            invalid = preds.softmax(dim=1, dtype=torch.float64).isnan().any(dim=1).nonzero()
+            first = int(invalid[0])
             raise CalibrantError(
                 "must have rows with a softmax",
                 argument="preds",
-                value=preds[_first(bad)].tolist(),
+                value=preds[first].tolist(),
                 found="nan, inf or nothing but -inf",
-                position=_first(bad),
-                count=int(bad.sum()),
+                position=first,
+                count=len(invalid),
             )
         _check_probabilities(preds)
         validation.check_row_sums(as_array(preds, "preds"), "preds")
@@ -583,38 +577,11 @@ def _check_floating(preds: Tensor) -> None:
         )
 
 
-def _check_targets(target: Tensor, known: Tensor, rule: str, hint: str) -> None:
-    if bool(known.all()):
-        return
-    index = _first(~known)
-    raise CalibrantError(
-        rule,
-        argument="target",
-        value=target[index],
-        position=index,
-        count=int((~known).sum()),
-        hint=hint,
-    )
-
-
 def _check_probabilities(preds: Tensor) -> None:
     values = as_array(preds, "preds")
     validation.check_finite(values, "preds")
-    try:
-        validation.check_probabilities(values, "preds")
-    except CalibrantError as problem:
-        raise CalibrantError(
-            problem.rule,
-            argument=problem.argument,
-            value=problem.value,
-            position=problem.position,
-            count=problem.count,
-            hint="{from_logits}=True takes logits",
-        ) from None
-
-
-def _first(bad: Tensor) -> int:
-    return int(bad.nonzero()[0])
+    hint = "{from_logits}=True takes logits"
+    validation.refuse(values, (values < 0) | (values > 1), "preds", "must lie in [0, 1]", hint)
 
 
 class _TensorCells:
@@ -625,15 +592,14 @@ class _TensorCells:
         self._edges = torch.tensor(cells.edges)
 
     def locate(self, p: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the cell of each float64 score, and its offset from the centre in cell widths.
-
-        The cell found by arithmetic is corrected by comparison with the edges, like that of
-        :mod:`calibrant.data.sketch_cells`.
-        """
+        """Return the cell of each float64 score, and its offset from the centre in cell widths."""
         if self._edges.device != p.device:
             self._edges = self._edges.to(p.device)
         edges, n = self._edges, self.cells.n_cells
-        position = self._position(p)
+        position = p * n
+        if self.cells.scale == "logit":
+            position = (p.logit() + LOGIT_REACH) / self.cells.width
+        # What arithmetic finds is corrected by comparison with the edges, as in sketch_cells.
         cell = position.nan_to_num().clamp(0, n - 1).long()
         cell = cell - (p < edges[cell]).long()
         cell = (cell + (p >= edges[cell + 1]).long()).clamp(0, n - 1)
@@ -645,27 +611,12 @@ class _TensorCells:
         cell = cell.where(~above, n + ABOVE + (p == 1).long() * (AT_ONE - ABOVE))
         return cell, offset.where(~(below | above), 0.0)
 
-    def _position(self, p: Tensor) -> Tensor:
-        if self.cells.scale == "probability":
-            return p * self.cells.n_cells
-        return (p.logit() + LOGIT_REACH) / self.cells.width
-
     def add(
         self, counts: Tensor, offsets: Tensor, p: Tensor, outcome: Tensor, counted: Tensor
     ) -> None:
-        """Add rows to a table in place.
+        """Add those rows that count to a table in place; the scores of others may be anything.
 
-        Parameters
-        ----------
-        counts : Tensor of shape (2, cells)
-            Number of rows by outcome and cell, int64.
-        offsets : Tensor of shape (2, 2, cells)
-            Sums of the offsets d and of d^2 by outcome and cell, float64.
-        p : Tensor of shape (n,)
-            Scores, float64.
-        outcome, counted : Tensor of shape (n,)
-            Whether the outcome of a row is 1, and whether the row counts; if not, its score may be
-            anything.
+        `counts` has the number of rows by outcome and cell, `offsets` the sums of d and of d^2.
         """
         cell, offset = self.locate(p.where(counted, 0.5))
         index = cell + counts.shape[1] * outcome.long()

@@ -1,8 +1,7 @@
 """The columns of a table that are read, and the rows in which their values are invalid.
 
 Every checked column has two rules, in order: a row must have a value, and the value must be in
-range. A row counts under the first rule that it breaks. Where all rows are valid, checking takes
-one or two reductions per rule.
+range. A row counts under the first rule that it breaks. Valid columns take one or two reductions.
 """
 
 from __future__ import annotations
@@ -35,33 +34,17 @@ _ROUNDING_EXCESS = 1e-5
 
 @dataclass(frozen=True)
 class Columns:
-    """The names of the columns to read.
+    """The names of the columns to read."""
 
-    Attributes
-    ----------
-    label
-        Outcomes, or the class of each row.
-    probs
-        One column of probabilities, or one per class.
-    classes
-        The class of each column of `probs`; empty where outcomes are 0 or 1.
-    weight, by, along
-        Weights, groups and a feature, if any.
-    keys
-        Further columns of labels, such as clusters, for rows in memory.
-    is_percent
-        Whether probabilities are in percent.
-    """
-
-    label: str
-    probs: tuple[str, ...]
-    classes: tuple[Any, ...] = ()
+    label: str  # outcomes, or the class of each row
+    probs: tuple[str, ...]  # one column of probabilities, or one per class
+    classes: tuple[Any, ...] = ()  # the class of each of `probs`; empty where outcomes are 0 or 1
     weight: str | None = None
-    by: str | None = None
+    by: str | None = None  # groups
     is_multiclass: bool = False
-    along: str | None = None
-    keys: tuple[str, ...] = ()
-    is_percent: bool = False
+    along: str | None = None  # a feature
+    keys: tuple[str, ...] = ()  # further columns of labels, such as clusters, for rows in memory
+    is_percent: bool = False  # whether probabilities are in percent
 
     @classmethod
     def read(cls, label: Any, prob: Any, weight: Any, by: Any) -> Self:
@@ -79,11 +62,8 @@ class Columns:
         is_mapping = isinstance(prob, Mapping)
         probs = tuple(prob.values() if is_mapping else prob if isinstance(prob, Sequence) else ())
         if len(probs) < 2 or not all(isinstance(name, str) for name in probs):
-            raise CalibrantError(
-                "must be the name of a column, or name at least two, one per class",
-                argument="prob",
-                value=prob,
-            )
+            rule = "must be the name of a column, or name at least two, one per class"
+            raise CalibrantError(rule, argument="prob", value=prob)
         if len(set(probs)) < len(probs):
             raise CalibrantError("must name each column once", argument="prob", value=list(probs))
         return cls(label, probs, tuple(prob) if is_mapping else (), weight, is_multiclass=True)
@@ -129,16 +109,16 @@ class Columns:
                 continue
             if role != "label" or not self.is_multiclass:
                 several = ", or give one column of probabilities per class" * (role == "label")
-                raise CalibrantError(
-                    "must hold numbers",
-                    argument=role,
-                    value=str(dtype),
-                    found="{dtype}",
-                    hint="convert it first" + several,
-                    dtype=dtype,
-                    **in_words(role, name),
-                )
+                rule, hint = "must hold numbers", "convert it first" + several
+                raise self._wrong_type(role, name, dtype, rule, hint)
         return replace(self, classes=self._classes(schema[self.label]))
+
+    @staticmethod
+    def _wrong_type(
+        role: Role, name: str, dtype: Any, rule: str, hint: str | None = None
+    ) -> CalibrantError:
+        given = {"argument": role, "value": str(dtype), "found": "{dtype}", "dtype": dtype}
+        return CalibrantError(rule, hint=hint, **given, **in_words(role, name))
 
     def _classes(self, dtype: Any) -> tuple[Any, ...]:
         """Return the class of each column: as given, numbers, or the names of the columns."""
@@ -146,14 +126,8 @@ class Columns:
             return ()
         is_number = dtype.is_numeric()
         if not is_number and dtype not in (nw.String, nw.Categorical, nw.Enum, nw.Object):
-            raise CalibrantError(
-                "must hold the names or numbers of classes",
-                argument="label",
-                value=str(dtype),
-                found="{dtype}",
-                dtype=dtype,
-                **in_words("label", self.label),
-            )
+            rule = "must hold the names or numbers of classes"
+            raise self._wrong_type("label", self.label, dtype, rule)
         if not self.classes:
             return tuple(range(len(self.probs))) if is_number else self.probs
         kind = (int, float) if is_number else str
@@ -250,15 +224,12 @@ class Rule(NamedTuple):
 
 
 class Example(NamedTuple):
-    """A row that breaks a rule: its value, and its place where that is known.
-
-    `largest` is the largest value of all rows that break the rule, where that is known.
-    """
+    """A row that breaks a rule: its value, and its place where that is known."""
 
     value: Any
     position: int | None = None
     within: str | None = None
-    largest: float = np.inf
+    largest: float = np.inf  # the largest value of all rows that break the rule, where known
 
 
 def rules_of(columns: Columns) -> list[Rule]:

@@ -9,10 +9,12 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
+from itertools import takewhile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -61,8 +63,6 @@ if TYPE_CHECKING:
 # The number of values read before they are counted: 128 MiB of doubles. Counting has a fixed cost,
 # and only many rows are worth the compiled pass.
 _CHUNK_VALUES = 1 << 24
-# The maximum number of rows that DuckDB returns at a time.
-_BATCH_ROWS = 1 << 20
 # The column of groups as they are written, beside the one of their values.
 _GROUP = "calibrant: group "
 # How lines of advice in the messages of DuckDB begin.
@@ -157,13 +157,9 @@ class Reader:
             if explained is not None:
                 return explained
         # The message of DuckDB, without its category and advice, on one line.
-        kept = []
-        for line in map(str.strip, str(problem).splitlines()):
-            if not line or line.startswith(_ADVICE):
-                break
-            kept.append(line)
-        category, colon, rest = " ".join(kept).partition(": ")
-        message = rest if colon and category.endswith("Error") else " ".join(kept)
+        lines = map(str.strip, str(problem).splitlines())
+        message = " ".join(takewhile(lambda one: one and not one.startswith(_ADVICE), lines))
+        message = re.sub(r"^[^:]*Error: ", "", message)
         reason = message[:240].rstrip(". ").replace(str(path), path.name)
         return CalibrantError(f"cannot be read as {FORMATS[format_of(path)]}: {reason}")
 
@@ -186,12 +182,8 @@ def paths_of(source: str | os.PathLike[str]) -> list[Path]:
     text = os.fspath(source)
     path = Path(text)
     if "://" in text:
-        raise CalibrantError(
-            "must be a path or a glob of local files",
-            argument="source",
-            value=text,
-            hint="download it first",
-        )
+        rule = "must be a path or a glob of local files"
+        raise CalibrantError(rule, argument="source", value=text, hint="download it first")
     if path.is_dir():
         raise CalibrantError(
             "must be a file or a glob",
@@ -248,8 +240,7 @@ def read_rows(
     """Return the valid rows of all files, or None where there are more rows than `limit`.
 
     Text is accepted in the column of labels. With `any_label` labels may be anything; otherwise
-    those out of range are dropped if asked for, and refused by the measure itself: it knows
-    whether they are names of classes.
+    those out of range are dropped if asked for, or left to the measure: they may be classes.
     """
     drops_labels = on_invalid == "drop" and not any_label
     rules = [
@@ -266,10 +257,12 @@ def read_rows(
             found = reader.open(path, columns, "word" if any_label else "either")
             if found is None:
                 continue
-            schema = nw.from_native(found.relation).collect_schema()
+            relation, form = found
+            schema = nw.from_native(relation).collect_schema()
             holds_text = schema.get(columns.label) in (nw.String, nw.Enum)
             replace(columns, is_multiclass=holds_text).bound(schema)
-            relation = found.relation if limit is None else found.relation.limit(limit + 1 - n_rows)
+            if limit is not None:
+                relation = relation.limit(limit + 1 - n_rows)
             part = _fetched(relation, columns)
             valid = _valid(part, invalid, path.name)
         n_rows += len(valid)
@@ -277,7 +270,7 @@ def read_rows(
             return None
         parts.append(part if valid.all() else {name: one[valid] for name, one in part.items()})
         masks.append(valid)
-        forms.append(found.forms)
+        forms.append(form)
     n_valid = n_rows - invalid.total
     invalid.refuse(n_valid, on_invalid)
     if not n_valid:
@@ -291,16 +284,14 @@ def read_rows(
 
 def _valid(part: dict[str, AnyArray], invalid: InvalidRows, within: str) -> Mask:
     """Return which rows of a file are valid, and record the others."""
-    numbers = {name: part[name] for name in {rule.column for rule in invalid.rules}}
-    for name, column in numbers.items():
+    values = [part[rule.column] for rule in invalid.rules]
+    for i, column in enumerate(values):
         if column.dtype.kind == "O":  # of text, rules check only whether it is missing
-            numbers[name] = np.where(column == None, np.nan, 0.0)  # noqa: E711  # element by element
+            values[i] = np.where(column == None, np.nan, 0.0)  # noqa: E711  # element by element
     valid = invalid.check(
-        [numbers[rule.column] for rule in invalid.rules],
-        lambda name, row: part[name][row : row + 1].tolist()[0],
-        within=within,
+        values, lambda name, row: part[name][row : row + 1].tolist()[0], within=within
     )
-    return np.ones(len(next(iter(part.values()))), dtype=bool) if valid is None else valid
+    return np.ones(len(values[0]), dtype=bool) if valid is None else valid
 
 
 def _fetched(relation: DuckDBPyRelation, columns: Columns) -> dict[str, AnyArray]:
@@ -373,13 +364,8 @@ def _labels(parts: Sequence[AnyArray], forms: Sequence[GroupForm]) -> list[Any]:
 # Sketches.
 
 
-class _Table(NamedTuple):
-    """An open file with at least one row."""
-
-    path: Path
-    frame: nw.LazyFrame[Any]
-    columns: Columns
-    groups: GroupForm
+# An open file with at least one row.
+_Table = tuple[Path, nw.LazyFrame[Any], Columns, GroupForm]
 
 
 def sketch_files(
@@ -418,7 +404,7 @@ def _tables(
             found = reader.open(path, columns, "word" if is_word else "number", where)
             if found is None:
                 continue
-            relation = found.relation
+            relation, form = found
             if positive is not None:
                 label = columns.label
                 labels = [duckdb.ConstantExpression(one) for one in positive]
@@ -430,7 +416,7 @@ def _tables(
             if classes not in (None, bound.classes):
                 raise _other_type("label", columns.label)
             classes = bound.classes
-        yield _Table(path, frame, bound, found.forms.get(columns.by or "", "values"))
+        yield path, frame, bound, form.get(columns.by or "", "values")
 
 
 def _streamed(
@@ -454,16 +440,8 @@ def _chunks(relation: DuckDBPyRelation, names: list[str]) -> Iterator[nw.DataFra
     relation = relation.project(", ".join(map(quoted, names)))
     # Relations have attributes for their columns, too: the class does not.
     name = "to_arrow_reader" if hasattr(type(relation), "to_arrow_reader") else "fetch_arrow_reader"
-    batches: list[Any] = []
-    n_rows = 0
-    for batch in getattr(relation, name)(_BATCH_ROWS):
-        batches.append(batch)
-        n_rows += len(batch)
-        if n_rows * len(names) >= _CHUNK_VALUES:
-            yield nw.from_native(pa.Table.from_batches(batches), eager_only=True)
-            batches, n_rows = [], 0
-    if batches:
-        yield nw.from_native(pa.Table.from_batches(batches), eager_only=True)
+    for batch in getattr(relation, name)(_CHUNK_VALUES // len(names)):
+        yield nw.from_native(pa.Table.from_batches([batch]), eager_only=True)
 
 
 def _pushed_down(

@@ -70,9 +70,8 @@ def kind_of(sql_type: str) -> str:
         return "number"
     if sql_type == "DATE" or sql_type.startswith("TIMESTAMP"):
         return "date"
-    return {"BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}.get(
-        sql_type.partition("(")[0], "other"
-    )
+    kinds = {"BOOLEAN": "boolean", "VARCHAR": "text", "ENUM": "text"}
+    return kinds.get(sql_type.partition("(")[0], "other")
 
 
 def is_integer(sql_type: str) -> bool:
@@ -95,25 +94,14 @@ def format_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class OpenFile:
-    """A file and the types of its columns; here Parquet, which declares them.
-
-    Attributes
-    ----------
-    rows
-        The columns that are in the file.
-    types
-        Their SQL types, inferred from the first rows where the file does not declare them.
-    folders
-        The columns that names of folders give, such as ``site=a``: value and SQL type by name.
-    nested
-        The fields of structures, ``scores.confidence``: the names from the outermost in.
-    """
+    """A file and the types of its columns; here Parquet, which declares them."""
 
     connection: DuckDBPyConnection
     path: Path
-    rows: DuckDBPyRelation
-    types: Mapping[str, str]
-    folders: Mapping[str, tuple[str, str]]
+    rows: DuckDBPyRelation  # the columns that are in the file
+    types: Mapping[str, str]  # their SQL types, inferred from the first rows where not declared
+    folders: Mapping[str, tuple[str, str]]  # value and type by name, of folders such as site=a
+    # The fields of structures, scores.confidence: the names from the outermost in.
     nested: Mapping[str, Sequence[str]] = field(default_factory=dict)
     form: ClassVar[GroupForm] = "values"
 
@@ -139,9 +127,8 @@ class OpenFile:
 
     def header(self) -> list[str]:
         """Return the names of all columns as they are written."""
-        found = self.connection.sql(
-            f"SELECT name, num_children FROM parquet_schema({_name(self.path)})"
-        ).fetchall()
+        asked = f"SELECT name, num_children FROM parquet_schema({_name(self.path)})"
+        found = self.connection.sql(asked).fetchall()
         # The first is the root; the children of a column follow it.
         names, i = [], 1
         while i < len(found):
@@ -165,11 +152,9 @@ class JsonFile(OpenFile):
     form: ClassVar[GroupForm] = "json"
 
     def header(self) -> list[str]:
-        """Return the names of all columns as they are written."""
         return [name for name in self.types if name not in self.nested]
 
     def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
-        """Return rows, and in them the columns that are asked for as SQL."""
         kinds = {name: self._kind(name, columns, label) for name in columns.names}
         types = {name: kind for name, kind in self.types.items() if name not in self.nested}
         for name, kind in kinds.items():
@@ -191,7 +176,6 @@ class JsonFile(OpenFile):
         return f"CAST(json_extract_string({quoted(column)}, {_literal(path)}) AS {kind})"
 
     def sql(self, name: str) -> str:
-        """Return a column in its type, as SQL."""
         sql = OpenFile.sql(self, name)
         return sql if name in self.folders else f"CAST({sql} AS {self.types[name]})"
 
@@ -212,27 +196,17 @@ class JsonFile(OpenFile):
 
 @dataclass(frozen=True)
 class TextFile(OpenFile):
-    """A text file: every column is text, cast to numbers where they are asked for.
+    """A text file: every column is text, cast to numbers where they are asked for."""
 
-    Attributes
-    ----------
-    times
-        The formats of dates and times, by their type, where they are unusual.
-    options
-        The options of ``read_csv``, as SQL.
-    """
-
-    times: Mapping[str, str] = field(default_factory=dict)
-    options: str = ""
+    times: Mapping[str, str] = field(default_factory=dict)  # unusual formats of dates, by type
+    options: str = ""  # of ``read_csv``, as SQL
     form: ClassVar[GroupForm] = "text"
 
     def sql(self, name: str) -> str:
-        """Return a column in its type, as SQL."""
         own = name not in self.folders
         return self._as(name, self.types[name]) if own else OpenFile.sql(self, name)
 
     def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
-        """Return rows, and in them the columns that are asked for as SQL."""
         numbers = self._number_texts(columns)
         found = {
             name: OpenFile.sql(self, name)
@@ -254,23 +228,18 @@ class TextFile(OpenFile):
         return found
 
     def header(self) -> list[str]:
-        """Return the names of all columns as they are written."""
         rows = _csv(self.connection, self.path, list(self.types), f"{self.options}, header=false")
         return [str(cell) for cell in rows.limit(1).fetchall()[0]]
 
     def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
-        """Return the error of a value that is not of the type asked for, if there is one."""
         numbers = self._number_texts(columns)
         for name in columns.names:
             if name in (*columns.groups, *self.folders):
                 continue
             cast = self._as(name, self._kind(name, columns, label), numbers[name], strict=False)
-            found = (
-                self.rows.project(f"row_number() OVER () - 1, {quoted(name)} AS t, {cast} AS v")
-                .filter(f"t NOT {_IS_MISSING} AND v IS NULL")
-                .limit(1)
-                .fetchall()
-            )
+            asked = f"row_number() OVER () - 1, {quoted(name)} AS t, {cast} AS v"
+            invalid = self.rows.project(asked).filter(f"t NOT {_IS_MISSING} AND v IS NULL")
+            found = invalid.limit(1).fetchall()
             if found:
                 return _no_number(name, columns, [found[0][1]], found[0][0])
         return None
@@ -368,15 +337,10 @@ def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFil
     options = _listed(given | {name: _literal(mark) for name, mark in marks.items()})
     types = {column["name"]: column["type"] for column in columns}
     times = {"DATE": date, "TIMESTAMP": timestamp}
-    return TextFile(
-        connection,
-        path,
-        _csv(connection, path, types, f"{options}, header=true"),
-        types,
-        _folders(path, types),
-        times={kind: written for kind, written in times.items() if written},
-        options=options,
-    )
+    times = {kind: written for kind, written in times.items() if written}
+    rows = _csv(connection, path, types, f"{options}, header=true")
+    folders = _folders(path, types)
+    return TextFile(connection, path, rows, types, folders, times=times, options=options)
 
 
 def _csv(
@@ -391,10 +355,9 @@ def _csv(
 
 
 def _json(
-    connection: DuckDBPyConnection, path: Path, types: Mapping[str, str] | None = None
+    connection: DuckDBPyConnection, path: Path, types: dict[str, str] | None = None
 ) -> DuckDBPyRelation:
-    columns = None if types is None else dict(types)
-    return connection.read_json(_pattern(path), columns=columns, hive_partitioning=False)
+    return connection.read_json(_pattern(path), columns=types, hive_partitioning=False)
 
 
 def _schema(rows: DuckDBPyRelation, path: Path) -> tuple[Any, ...]:

@@ -1,7 +1,6 @@
 """Tables as sketches, by group or class: rows in memory, and lazy tables inside their engine.
 
-An engine adds up, for each key (and group), what a sketch keeps; only cells come back. The key of
-a row is one of
+An engine adds up what a sketch keeps for each key (and group); only cells come back. Keys are
 
     k + 2    cell k, where the arithmetic of the engine, however it rounds, leaves no doubt
     p        the score itself, from 0 to 1, where p is near an edge: few scores are, and the table
@@ -69,7 +68,11 @@ def keys_of(written: Iterable[Any], form: GroupForm) -> dict[Any, Any]:
         )
     else:
         # Numbers where all texts are numbers or words such as NA, for no group; else text.
-        numbers = {text: _number(text) for text in found if _NUMBER.fullmatch(text)}
+        numbers = {
+            text: int(text) if _WHOLE.fullmatch(text) else key_of(float(text))
+            for text in found
+            if _NUMBER.fullmatch(text)
+        }
         is_text = not numbers or not numbers.keys() | set(MISSING) >= set(found)
         keys = {text: text if is_text else numbers.get(text) for text in found}
     return {**keys, None: None}
@@ -102,10 +105,6 @@ def merged(parts: Iterable[Mapping[Any, Sketch]]) -> dict[Any, Sketch]:
         for key, sketch in part.items():
             total[key] = total[key] + sketch if key in total else sketch
     return total
-
-
-def _number(text: str) -> Any:
-    return int(text) if _WHOLE.fullmatch(text) else key_of(float(text))
 
 
 # Rows in memory.

@@ -19,8 +19,6 @@ from calibrant.io.columns import Columns, InvalidRows, OnInvalid
 from calibrant.io.frames import SketchBuilder, in_order, sketch_in_engine
 from calibrant.progress import shown
 
-__all__ = ["sketch"]
-
 # One sketch per class: a thousand of these are 120 MB.
 CLASSWISE_CELLS = 2520
 

@@ -17,8 +17,6 @@ from calibrant.data.sketch import Sketch
 from calibrant.formatting import TextTable
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 
-__all__ = ["bin_table"]
-
 
 @dataclass(frozen=True, eq=False, repr=False)
 class BinTable(TabularResult):
@@ -89,8 +87,8 @@ def bin_table(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -105,8 +103,7 @@ def bin_table(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.
@@ -140,11 +137,5 @@ def table_of(problem: Problem, bins: Bins) -> BinTable:
     rows, weight, pred, true = problem.totals(bins, "rows", "weight", "pred", "true")
     with np.errstate(invalid="ignore"):
         mean_pred, mean_true = pred / weight, true / weight
-    return BinTable(
-        edges=bins.edges,
-        n=rows.astype(np.int64),
-        weight=weight,
-        mean_pred=mean_pred,
-        mean_true=mean_true,
-        gap=mean_true - mean_pred,
-    )
+    means = mean_pred, mean_true, mean_true - mean_pred
+    return BinTable(bins.edges, rows.astype(np.int64), weight, *means)

@@ -18,7 +18,7 @@ l2 errors and 40% of that of l1 errors.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, overload
 
@@ -27,7 +27,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
-from calibrant.data.binning import Binning, Bins, Convex, EqualMass, Fixed, Layout, Side, Uniform
+from calibrant.data.binning import Binning, Bins, BinsByCount, Convex, EqualMass, Fixed, Side
 from calibrant.data.classes import Norm, RowOptions, read_table, reduce_classes, reduce_table
 from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
@@ -35,13 +35,10 @@ from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure, MeasureInfo
 
-__all__ = ["ace", "ece", "mce", "soft_label_ece"]
-
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
-CountRule = Callable[[Problem, Layout], int]
 
-_COUNT_RULES: dict[str, CountRule] = {
+_COUNT_RULES: dict[str, binning.CountRule] = {
     "sqrt": binning.square_root,
     "sweep": binning.largest_monotone,
     "cv": binning.leave_one_out,
@@ -75,19 +72,6 @@ class EceOptions(SoftLabelOptions, total=False):
     debias: bool
 
 
-@dataclass(frozen=True)
-class BinsByCount:
-    """Bins of a layout, in a number that is given or chosen by a rule."""
-
-    layout: Layout
-    count: int | CountRule
-
-    def bins(self, problem: Problem) -> Bins:
-        """Return the bins for a problem."""
-        count = self.count if isinstance(self.count, int) else self.count(problem, self.layout)
-        return self.layout.bins(problem, count)
-
-
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     """Parse the options of bins."""
     validation.check_choice(closed, "closed", ("left", "right"))
@@ -98,19 +82,15 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
     count = _COUNT_RULES[n_bins] if isinstance(n_bins, str) else validation.as_bins(n_bins)
     if not isinstance(strategy, str):
         if isinstance(n_bins, str):
-            raise CalibrantError(
-                "is ignored where {strategy} is a sequence of edges",
-                argument="n_bins",
-                value=n_bins,
-            )
+            rule = "is ignored where {strategy} is a sequence of edges"
+            raise CalibrantError(rule, argument="n_bins", value=n_bins)
         return Fixed(_checked_edges(strategy), closed)
     validation.check_choice(strategy, "strategy", ("uniform", "quantile"))
-    layout: Layout = Uniform(closed) if strategy == "uniform" else EqualMass()
+    layout = binning.Uniform(closed) if strategy == "uniform" else EqualMass()
     return BinsByCount(layout, count)
 
 
 def read_binned_error(
-    *,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
     assignment: Literal["hard", "convex"] = "hard",
@@ -125,18 +105,11 @@ def read_binned_error(
     validation.check_choice(weighting, "weighting", ("mass", "width"))
     debias = validation.as_flag(debias, "debias")
     if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
-        raise CalibrantError(
-            "needs {norm} 'l1' or 'l2', {weighting} 'mass' and {assignment} 'hard'",
-            argument="debias",
-            value=(norm, weighting, assignment),
-        )
-    return BinnedError(
-        binning=read_binning(n_bins, strategy, closed),
-        norm=Norm(norm),
-        convex=assignment == "convex",
-        by_width=weighting == "width",
-        debias=debias,
-    )
+        rule = "needs {norm} 'l1' or 'l2', {weighting} 'mass' and {assignment} 'hard'"
+        raise CalibrantError(rule, argument="debias", value=(norm, weighting, assignment))
+    convex, by_width = assignment == "convex", weighting == "width"
+    bins = read_binning(n_bins, strategy, closed)
+    return BinnedError(bins, Norm(norm), convex, by_width, debias)
 
 
 @dataclass(frozen=True)
@@ -150,11 +123,10 @@ class BinnedError(Measure):
     debias: bool = False
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         bins = self.binning.bins(problem)
         if self.debias:
             return self._debiased(problem, bins)
-        assignment = Convex(bins) if self.convex else bins
+        assignment = Convex(bins.edges, bins.widths) if self.convex else bins
         if self.norm is Norm.L1 and not self.by_width:
             (residual,) = problem.totals(assignment, "residual")
             return float(np.abs(residual).sum() / problem.weight)
@@ -172,7 +144,6 @@ class BinnedError(Measure):
 
     @property
     def no_interval(self) -> str:
-        """Why there is no confidence interval."""
         reasons = (
             (self.norm is Norm.MAX, "norm='max', the error of its noisiest bin: give 'l1' or 'l2'"),
             (self.debias, "debias=True: its bias_corrected field serves instead"),
@@ -212,12 +183,8 @@ class BinnedError(Measure):
         """Take the expected effect of sampling noise out of each bin, then out of the sum."""
         if problem.is_weighted or problem.is_soft:
             what = "weighted rows" if problem.is_weighted else "soft labels"
-            raise CalibrantError(
-                "needs outcomes of 0 and 1 without weights",
-                argument="debias",
-                value=what,
-                found=what,
-            )
+            rule = "needs outcomes of 0 and 1 without weights"
+            raise CalibrantError(rule, argument="debias", value=what, found=what)
         totals = problem.totals(bins, "rows", "true", "residual")
         rows, true, residual = totals[:, totals[0] > 0]
         n_single = np.count_nonzero(rows == 1)
@@ -246,13 +213,6 @@ class BinCells:
 
     Within a bin only the variance p(1 - p) varies: slowly, and in narrow bins hardly at all. Very
     many bins therefore have one cell each, and only those that hold rows.
-
-    Attributes
-    ----------
-    cell_of
-        The cell of each score.
-    n_bins, per_bin
-        The number of bins, and of cells in each.
     """
 
     cell_of: CellOf
@@ -291,17 +251,13 @@ def _folded_normal_mean(mean: FloatArray, variance: FloatArray) -> FloatArray:
 
 def _checked_edges(strategy: Any) -> tuple[float, ...]:
     if strategy is None:
-        raise CalibrantError(
-            "must be 'uniform', 'quantile' or edges", argument="strategy", value=None
-        )
+        rule = "must be 'uniform', 'quantile' or edges"
+        raise CalibrantError(rule, argument="strategy", value=None)
     edges = validation.as_numbers(as_array(strategy, "strategy"), "strategy")
     rises = edges.ndim == 1 and len(edges) >= 2 and bool(np.all(np.diff(edges) > 0))
     if not (rises and edges[0] == 0 and edges[-1] == 1):
-        raise CalibrantError(
-            "must be 'uniform', 'quantile' or edges strictly increasing from 0 to 1",
-            argument="strategy",
-            value=edges.tolist(),
-        )
+        rule = "must be 'uniform', 'quantile' or edges strictly increasing from 0 to 1"
+        raise CalibrantError(rule, argument="strategy", value=edges.tolist())
     return tuple(edges.astype(np.float64).tolist())
 
 
@@ -332,8 +288,8 @@ def ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -394,15 +350,7 @@ def ece(
     >>> ece([1, 0], [0.95, 1.0], n_bins=10)
     0.475
     """
-    error = read_binned_error(
-        n_bins=n_bins,
-        strategy=strategy,
-        assignment=assignment,
-        norm=norm,
-        weighting=weighting,
-        closed=closed,
-        debias=debias,
-    )
+    error = read_binned_error(n_bins, strategy, assignment, norm, weighting, closed, debias)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error, error.norm)
 
@@ -433,8 +381,8 @@ def mce(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -480,9 +428,7 @@ def mce(
     >>> mce([0, 0, 1, 1], [0.125, 0.25, 0.75, 0.875], n_bins=2)
     0.1875
     """
-    error = read_binned_error(
-        norm="max", n_bins=n_bins, strategy=strategy, assignment=assignment, closed=closed
-    )
+    error = read_binned_error(n_bins, strategy, assignment, "max", closed=closed)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error, error.norm)
 
@@ -509,8 +455,8 @@ def ace(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -549,8 +495,7 @@ def ace(
 
     Notes
     -----
-    Tied scores are always in one bin, so there can be fewer bins than asked for; the order of rows
-    never matters.
+    Tied scores are in one bin: there can be fewer than asked for. The order of rows never matters.
 
     References
     ----------
@@ -562,14 +507,7 @@ def ace(
     >>> ace([0, 1, 0, 1], [0.125, 0.25, 0.375, 0.5], n_bins=2)
     0.1875
     """
-    error = read_binned_error(
-        strategy="quantile",
-        n_bins=n_bins,
-        assignment=assignment,
-        norm=norm,
-        weighting=weighting,
-        debias=debias,
-    )
+    error = read_binned_error(n_bins, "quantile", assignment, norm, weighting, debias=debias)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     reduction = reduce_table(table, "classwise" if multiclass is None else multiclass)
     return reduction.measure(error, error.norm)
@@ -604,8 +542,8 @@ def soft_label_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -661,14 +599,7 @@ def soft_label_ece(
     >>> soft_label_ece([0.25, 0.75], [0.5, 0.5])
     0.0
     """
-    error = read_binned_error(
-        n_bins=n_bins,
-        strategy=strategy,
-        assignment=assignment,
-        norm=norm,
-        weighting=weighting,
-        closed=closed,
-    )
+    error = read_binned_error(n_bins, strategy, assignment, norm, weighting, closed)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return reduction.measure(error, error.norm)
 

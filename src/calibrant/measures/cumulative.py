@@ -8,8 +8,7 @@ ECCE-R     max_k C_k - min_k C_k    the largest total deviation over any interva
 sigma_n    sqrt(sum w^2 p(1-p))/W   standard deviation of C_n under perfect calibration
 =========  =======================  ====================================================
 
-Tied scores make one increment, so the order of rows does not matter. There are no bins and no
-bandwidth. One sort, O(n log n).
+Tied scores make one increment: row order does not matter. No bins, no bandwidth, O(n log n).
 """
 
 from __future__ import annotations
@@ -32,8 +31,6 @@ from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm
-
-__all__ = ["cumulative_curve", "ecce_mad", "ecce_r"]
 
 # From so many rows on, sorting those near the extremes alone is four times as fast as sorting all
 # (measured at 10^7); the cells in which the others are pooled.
@@ -64,24 +61,12 @@ class Statistic(Enum):
 
 @dataclass(frozen=True, eq=False)
 class CumulativeDifferences:
-    """Differences summed over increasing scores.
+    """Differences summed over increasing scores, cumulative sums divided by the total weight."""
 
-    Attributes
-    ----------
-    score
-        The distinct scores, one per increment.
-    weight
-        The weight that each increment represents.
-    increment
-        The sum of differences at each score; cumulative sums are divided by the total weight.
-    sigma
-        Standard deviation of the last cumulative sum under the null hypothesis; nan where unknown.
-    """
-
-    score: FloatArray
+    score: FloatArray  # the distinct scores, one per increment
     weight: FloatArray
-    increment: FloatArray
-    sigma: float
+    increment: FloatArray  # the sum of differences at each score
+    sigma: float  # standard deviation of the last sum under the null hypothesis; nan where unknown
 
     @property
     def total(self) -> float:
@@ -170,12 +155,8 @@ def cumulative_differences(
 
 def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
     """Return cumulative differences as a curve."""
-    return CumulativeCurve(
-        fraction=differences.fraction,
-        score=np.concatenate((differences.score[:1], differences.score)),
-        deviation=differences.deviation,
-        sigma=differences.sigma,
-    )
+    score = np.concatenate((differences.score[:1], differences.score))
+    return CumulativeCurve(differences.fraction, score, differences.deviation, differences.sigma)
 
 
 def excursion_error(problem: Problem) -> float:
@@ -196,8 +177,7 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
 
     Sums over narrow cells of scores give the cumulative sums at the ends of cells. Where these rise
     by a and fall by b in total within a cell, they stay below min(start + a, end + b) and above
-    max(start - b, end - a). Only cells where that is beyond all ends of cells may hold an extreme:
-    a few, whose rows are sorted.
+    max(start - b, end - a). Only where that is beyond all ends of cells are rows sorted.
     """
     bins = UniformBins.of(_CELLS)
     count, _, pred, residual, _ = rows.cell_sums(bins.index, _CELLS)
@@ -211,14 +191,10 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
     n, p = count[:, closed].sum(axis=0), pred[:, closed].sum(axis=0)
     true = count[1, closed]
     cells = Pooled(np.minimum(p / n, 1.0), n, n, n, true, true - p)
-    near = []
-    for score, y, _ in rows.blocks():
-        (inside,) = np.nonzero(is_open[bins.index(score)])
-        near.append((score[inside], y[inside]))
-    scores, outcomes = (np.concatenate(parts) for parts in zip(*near, strict=True))
-    if not len(scores):
+    near = np.concatenate([is_open[bins.index(score)] for score, _, _ in rows.blocks()])
+    if not near.any():
         return cells
-    single = Sample(outcomes, scores).pooled
+    single = rows.take(np.flatnonzero(near)).pooled
     order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
     return joined((cells, single), order)
 
@@ -226,12 +202,8 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
 def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
     """Return sigma, refusing where there is no noise to compare with."""
     if np.isnan(differences.sigma):
-        raise CalibrantError(
-            "must be 0 or 1 for {purpose}, as the noise of soft labels is unknown",
-            argument="y_true",
-            found="soft labels",
-            purpose=purpose,
-        )
+        rule = "must be 0 or 1 for {purpose}, as the noise of soft labels is unknown"
+        raise CalibrantError(rule, argument="y_true", found="soft labels", purpose=purpose)
     if differences.sigma == 0:
         raise CalibrantError(
             "must hold a prediction strictly between 0 and 1 for {purpose}: without any there is "
@@ -250,7 +222,6 @@ class CumulativeError(Measure):
     normalize: bool = False
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         differences = cumulative_differences(problem, only_extremes=True)
         excursion = differences.excursion(self.statistic)
         if self.normalize:
@@ -258,7 +229,6 @@ class CumulativeError(Measure):
         return excursion
 
     def error_bound(self, problem: Problem, value: float) -> float:
-        """Bound the distance from the error of the rows themselves."""
         # Within a cell either extreme may be exceeded, and the range has both.
         error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
         if not self.normalize or problem.is_exact:
@@ -272,7 +242,6 @@ class CumulativeError(Measure):
 
     @property
     def no_interval(self) -> str:
-        """Why there is no confidence interval."""
         return "with normalize=True, which changes units with n" if self.normalize else ""
 
     def image(self, problem: Problem, value: float) -> LinearImage:
@@ -317,8 +286,8 @@ def ecce_mad(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     normalize : bool
@@ -393,8 +362,8 @@ def ecce_r(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     normalize : bool
@@ -469,15 +438,14 @@ def cumulative_curve(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

@@ -19,8 +19,7 @@ weight to rows near a vertex of the simplex; on simulated networks that estimate
 probability of 0 enters log t_c as the smallest positive number, about 5e-324: a softmax gives 0 by
 underflow. Rows are neither clipped nor normalised. O(n^2 C) time; memory stays under 100 MB for
 20 000 rows of 10 classes, which take some twenty seconds on two cores. The estimate is biased
-upwards by sampling noise, more so with more classes, and smooths over miscalibration that changes
-quickly.
+upwards by sampling noise, more so with more classes, and smooths over quick changes.
 """
 
 from __future__ import annotations
@@ -44,20 +43,7 @@ from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
-from calibrant.numerics.smoothing import (
-    FEW_SCALES,
-    GAUSSIAN,
-    KERNELS,
-    MAX_SCALES,
-    Axis,
-    Kernel,
-    LineSpectrum,
-    Span,
-    finest_packed,
-    packed_spectrum,
-)
-
-__all__ = ["density_ece"]
+from calibrant.numerics.smoothing import GAUSSIAN, KERNELS, Axis, Kernel, LineSpectrum, Span
 
 Bandwidth = float | Literal["silverman"]
 
@@ -85,31 +71,15 @@ class DensityOptions(RowOptions, total=False):
 
 @dataclass(frozen=True, eq=False)
 class Densities:
-    """Densities of scores, and of scores weighted by their outcomes, on a grid.
+    """Densities of scores, and of scores weighted by their outcomes, on a grid."""
 
-    Attributes
-    ----------
-    t
-        The grid, uniform over `axis`.
-    weight, true
-        f and g of the module's docstring.
-    nil
-        Where there are hardly any scores: less than a thousandth of one row.
-    bandwidth
-        The scale of the kernel.
-    axis
-        The interval that holds the scores: all of the domain, or what the kernel reaches of it.
-    domain
-        The bounds of the scores.
-    """
-
-    t: FloatArray
-    weight: FloatArray
-    true: FloatArray
-    nil: npt.NDArray[np.bool_]
+    t: FloatArray  # the grid, uniform over `axis`
+    weight: FloatArray  # f of the module's docstring
+    true: FloatArray  # and g
+    nil: npt.NDArray[np.bool_]  # where there is less than a thousandth of one row
     bandwidth: float
-    axis: Axis
-    domain: tuple[float, float]
+    axis: Axis  # the interval that holds the scores: of the domain, what the kernel reaches
+    domain: tuple[float, float]  # the bounds of the scores
 
     @property
     def error(self) -> float:
@@ -148,11 +118,9 @@ class DensityError(Measure):
         return Densities(t, weight, true, nil, width, axis, (domain.low, domain.high))
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         return self.densities(problem).error
 
     def error_bound(self, problem: Problem, value: float) -> float:
-        """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0
         width = self.densities(problem).bandwidth
@@ -178,13 +146,15 @@ def _interval(problem: Problem, bandwidth: float, kernel: Kernel, domain: Span) 
     if not problem.is_exact:
         _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
         return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
-    if domain.length > min(FEW_SCALES * bandwidth, MAX_SCALES * fine):
+    if domain.length > min(smoothing.FEW_SCALES * bandwidth, smoothing.MAX_SCALES * fine):
         pooled, bounds = problem.rows.pooled, (domain.low, domain.high)
         _check_inside(pooled.score, *bounds)
-        finest = finest_packed(pooled.score, fine, kernel.radius * kernel.roughness, bounds)
+        finest = smoothing.finest_packed(
+            pooled.score, fine, kernel.radius * kernel.roughness, bounds
+        )
         _check_resolved(bandwidth, finest * kernel.roughness)
         values, reach = [pooled.weight, pooled.true], kernel.radius * bandwidth
-        return packed_spectrum(pooled.score, values, fine, reach, bounds)
+        return smoothing.packed_spectrum(pooled.score, values, fine, reach, bounds)
     if domain == Span(0.0, 1.0):
         return LineSpectrum(domain, problem.spectrum(fine, "weight", "true"))
     p, y, w = problem.rows.columns()
@@ -203,7 +173,7 @@ def _check_resolved(bandwidth: float, finest: float) -> None:
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
     """Return the smallest bandwidth that can be resolved, wherever scores are."""
     if problem.is_exact:
-        return kernel.roughness * length / MAX_SCALES
+        return kernel.roughness * length / smoothing.MAX_SCALES
     # A sketch has as many modes as cells, and a Gaussian of unit scale needs 2.8 of them.
     return max(problem.finest_scale, 3 * kernel.roughness * problem.cell_width)
 
@@ -291,13 +261,12 @@ def read_bandwidth(bandwidth: Bandwidth) -> Bandwidth:
 
 def _check_inside(p: FloatArray, low: float, high: float) -> None:
     if p.min() < low or p.max() > high:
-        outside = float(p.min() if p.min() < low else p.max())
         raise CalibrantError(
             "must enclose every score",
             argument="bounds",
             value=(low, high),
             found="{value} and a score of {outside:g}",
-            outside=outside,
+            outside=p.min() if p.min() < low else p.max(),
         )
 
 
@@ -305,8 +274,7 @@ def canonical_error(table: ClassTable, bandwidth: float | None = None) -> float:
     """Return the canonical calibration error by leave-one-out Dirichlet kernel regression.
 
     For soft labels y it is the mean of sum_c y_c abs(P(c | s) - s_c). Without a bandwidth it is
-    that at the one of 1, 1/2, ..., 1/1024 whose regression has the smallest leave-one-out squared
-    error (Brier score).
+    that at the one of 1, 1/2, ..., 1/1024 with the smallest leave-one-out Brier score.
 
     References
     ----------
@@ -337,8 +305,7 @@ def canonical_error(table: ClassTable, bandwidth: float | None = None) -> float:
         kernel = log_prob[rows] @ prob.T + entropy
         own = np.arange(len(kernel))
         kernel[own, start + own] = -np.inf
-        # A scale cancels in the estimate; without it, all kernels of a row far from the others
-        # could underflow.
+        # A scale cancels in the estimate; without it, kernels far from others could underflow.
         kernel -= kernel.max(axis=1, keepdims=True)
         np.exp(kernel, out=kernel)
         for k in range(count):
@@ -378,8 +345,8 @@ def density_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     bandwidth : float or "silverman"

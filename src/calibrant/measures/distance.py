@@ -41,14 +41,6 @@ from calibrant.data.problem import Problem
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.monotone import isotonic_fit_l1
 
-__all__ = [
-    "distance_bounds",
-    "interval_error",
-    "laplace_kernel_error",
-    "weak_calibration_error",
-    "weak_calibration_witness",
-]
-
 
 @dataclass(frozen=True, repr=False)
 class DistanceBounds(Result):
@@ -89,24 +81,12 @@ class LipschitzWitness(TabularResult):
 
 @dataclass(frozen=True, eq=False)
 class Transport:
-    """A cheapest way to cancel the residuals of one problem by moving and dropping them.
+    """A cheapest way to cancel the residuals of one problem by moving and dropping them."""
 
-    Attributes
-    ----------
-    score
-        The distinct scores, increasing.
-    residual
-        Sum of w (y - p) / W at each of them.
-    flow
-        The residual that moves from each score to the next; negative where it moves back.
-    dropped
-        The residual that is dropped: the mean residual.
-    """
-
-    score: FloatArray
-    residual: FloatArray
-    flow: FloatArray
-    dropped: float
+    score: FloatArray  # the distinct scores, increasing
+    residual: FloatArray  # the sum of w (y - p) / W at each of them
+    flow: FloatArray  # what moves from each score to the next; negative where it moves back
+    dropped: float  # what is dropped: the mean residual
 
     @property
     def work(self) -> float:
@@ -117,11 +97,6 @@ class Transport:
     def cost(self) -> float:
         """The cost of moving and dropping: the weak calibration error."""
         return abs(self.dropped) + self.work
-
-    @property
-    def max_distance(self) -> float:
-        """An upper bound on the distance to calibration: see :func:`distance_bounds`."""
-        return abs(self.dropped) + 2 * self.work
 
     def witness(self) -> FloatArray:
         """Return v at each score, 1-Lipschitz and within [-1, 1], with sum of v residual = cost.
@@ -182,7 +157,6 @@ class WeakCalibrationError(Measure):
     """The largest mean of v(p) (y - p) over 1-Lipschitz v within [-1, 1]."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         return cheapest_transport(problem).cost
 
 
@@ -191,7 +165,6 @@ class LaplaceKernelError(Measure):
     """The root mean of r_i r_j exp(-abs(p_i - p_j)) over all pairs of rows."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         score, residual = problem.rows.pooled.score, problem.rows.pooled.residual / problem.weight
         # S_i of laplace_kernel_error. Scores lie in [0, 1]: no exponential here is far from 1.
         sums = np.cumsum((residual * np.exp(-score))[::-1])[::-1] * np.exp(score)
@@ -204,17 +177,15 @@ class IntervalError(Measure):
     """The minimum of (expected binned ECE at width 2^-k) + 2^-k over k >= 0."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         residual = problem.rows.pooled.residual / problem.weight
         smallest = float(np.abs(residual).sum())
         # No width below 2^-52 can lower the error by more than that.
-        for k in range(53):
-            width = 2.0**-k
+        for width in 2.0 ** -np.arange(53):
             binned = _shifted_ece(problem.rows.pooled.score, residual, width)
             smallest = min(smallest, binned + width)
             if binned >= smallest:
                 break
-        return smallest
+        return float(smallest)
 
 
 def _shifted_ece(score: FloatArray, residual: FloatArray, width: float) -> float:
@@ -244,8 +215,8 @@ def weak_calibration_error(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     sample_weight : array_like, optional
@@ -277,8 +248,7 @@ def weak_calibration_error(
     References
     ----------
     Błasiok and Nakkiran, "Smooth ECE" (2023), Def. 11.
-    Hu, Jambulapati, Tian and Yang, "Testing calibration in nearly-linear time" (2024): another
-    algorithm.
+    Hu et al., "Testing calibration in nearly-linear time" (2024): another algorithm.
 
     Examples
     --------
@@ -305,15 +275,14 @@ def weak_calibration_witness(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.
@@ -343,13 +312,8 @@ def weak_calibration_witness(
     0.0625
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    transport = cheapest_transport(problem)
-    return LipschitzWitness(
-        score=transport.score,
-        value=transport.witness(),
-        residual=transport.residual,
-        error=transport.cost,
-    )
+    found = cheapest_transport(problem)
+    return LipschitzWitness(found.score, found.witness(), found.residual, found.cost)
 
 
 def distance_bounds(
@@ -370,15 +334,14 @@ def distance_bounds(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.
@@ -403,8 +366,7 @@ def distance_bounds(
 
     Lower: for calibrated q, E v(q) (y - q) = 0; so E v(p) (y - p) <= L dCE, where L bounds the
     slopes of v(p) (y - p) for y = 0 and y = 1. The witness v of the weak calibration error gives
-    L <= 2; the constant that may be added to v is chosen for the best bound. A large constant
-    gives abs(m).
+    L <= 2; the best constant is added to v. A large constant gives abs(m).
 
     The paper prints dCE <= wCE (Theorem 20). That fails: for y = 0 and 1 at p = 0.45 and
     0.55, wCE = 0.0225 and dCE = 0.045.
@@ -420,8 +382,8 @@ def distance_bounds(
     DistanceBounds(0.0375 <= distance <= 0.045)
     """
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    transport = cheapest_transport(problem)
-    return DistanceBounds(transport.min_distance, transport.max_distance)
+    found = cheapest_transport(problem)
+    return DistanceBounds(found.min_distance, abs(found.dropped) + 2 * found.work)
 
 
 def laplace_kernel_error(
@@ -441,8 +403,8 @@ def laplace_kernel_error(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     sample_weight : array_like, optional
@@ -502,8 +464,8 @@ def interval_error(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     sample_weight : array_like, optional
@@ -534,8 +496,7 @@ def interval_error(
     With C(t) the sum of residuals of scores below t, divided by W, the expected ECE at width h is
     (1/h) times the integral of abs(C(t + h) - C(t)) over all t. Halving bins never lowers it: the
     expected ECE F_k rises with k, and the search ends once F_k reaches the smallest sum so far. It
-    ends at k = 52 in any case, where less than 2^-52 could still be gained. O(n) for each k after
-    one sort.
+    ends at k = 52 in any case, where less than 2^-52 could be gained. O(n) per k after one sort.
 
     References
     ----------

@@ -37,9 +37,6 @@ from calibrant.measures.registry import (
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.probability import logit
-from calibrant.numerics.smoothing import GAUSSIAN_RADIUS, MAX_SCALES
-
-__all__ = ["logit_smoothed_ece"]
 
 
 class LogitOptions(RowOptions, total=False):
@@ -57,7 +54,6 @@ class LogitSmoothedError(Measure):
     noise: Literal["gaussian", "uniform"] = "gaussian"
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         if self.noise == "gaussian":
             return gaussian_noise(problem.logit_line(self.sigma), problem.weight, self.sigma)
         p, y, w = problem.rows.columns()
@@ -73,7 +69,6 @@ class LogitSmoothedError(Measure):
         return _at_infinity(line) + (uniform_noise(*rows, self.sigma) if inside.any() else 0.0)
 
     def error_bound(self, problem: Problem, value: float) -> float:
-        """Bound the distance from the error of the rows themselves."""
         if problem.is_exact:
             return 0.0
         line = problem.logit_line(self.sigma)
@@ -81,7 +76,6 @@ class LogitSmoothedError(Measure):
 
     @property
     def no_interval(self) -> str:
-        """Why there is no confidence interval."""
         return "with uniform noise: give noise='gaussian'" if self.noise == "uniform" else ""
 
     def image(self, problem: Problem, value: float) -> LinearImage:
@@ -126,24 +120,18 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
 
     finest = line.finest(sigma)
     if sigma < finest:
-        raise CalibrantError(
-            "must be at least {minimum:.2g} for logits this close together",
-            argument="sigma",
-            value=sigma,
-            minimum=finest,
-        )
+        rule = "must be at least {minimum:.2g} for logits this close together"
+        raise CalibrantError(rule, argument="sigma", value=sigma, minimum=finest)
     interval = line.interval(sigma, "true", "weight")
     # The sigmoid is smooth at scale 1, whatever the noise.
     step = min(sigma, 1.0)
     length = interval.axis.length
-    if length > MAX_SCALES * step:
-        coarsest = max(sigma - (length - MAX_SCALES) / (2 * GAUSSIAN_RADIUS), 1.0)
-        raise CalibrantError(
-            "must be at most {maximum:.3g} for logits this far apart",
-            argument="sigma",
-            value=sigma,
-            maximum=coarsest,
+    if length > smoothing.MAX_SCALES * step:
+        coarsest = max(
+            sigma - (length - smoothing.MAX_SCALES) / (2 * smoothing.GAUSSIAN_RADIUS), 1.0
         )
+        rule = "must be at most {maximum:.3g} for logits this far apart"
+        raise CalibrantError(rule, argument="sigma", value=sigma, maximum=coarsest)
     a = interval.coefficients
     n_points = smoothing.integration_points(step / length, a.shape[-1] - 1)
     true, mass = smoothing.series_values(smoothing.damped(a, sigma / length), n_points)
@@ -181,8 +169,7 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     """Return the integral for noise uniform on [-sigma/2, sigma/2], exactly.
 
     Between two points where rows enter or leave the window, its weight B and its sum of outcomes
-    A are constant, and abs(A - B rho(u)) has the antiderivative A u - B log(1 + e^u) on either
-    side of its one zero.
+    A are constant, and A u - B log(1 + e^u) is the antiderivative on either side of its one zero.
     """
     minimum = 1e-7 * max(1.0, float(np.abs(u).max()))
     if sigma < minimum:
@@ -236,14 +223,13 @@ def logit_smoothed_ece(
     """Return the logit-smoothed calibration error, LS-ECE; 0 is perfect.
 
     The calibration error E abs(E[y | q] - q) of q, the prediction with noise of scale sigma added
-    to its logit: continuous in the predictions, and for small sigma near the calibration error
-    itself.
+    to its logit: continuous in the predictions, and for small sigma near the error itself.
 
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     sigma : float

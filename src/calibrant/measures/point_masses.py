@@ -15,9 +15,6 @@ import numpy.typing as npt
 from calibrant._base import FloatArray, TabularResult
 from calibrant.data.binning import UniformBins
 from calibrant.data.problem import Index, Pooled, Problem
-from calibrant.data.rows import Sample
-
-__all__ = ["are_few", "point_masses"]
 
 Mask = npt.NDArray[np.bool_]
 
@@ -116,12 +113,8 @@ def _pooled_in(problem: Problem, bins: UniformBins, chosen: Index) -> Pooled:
     """Return the rows of some bins pooled by score."""
     is_chosen = np.zeros(bins.n_bins, dtype=bool)
     is_chosen[chosen] = True
-    parts = []
-    for p, y, w in problem.rows.blocks():
-        rows = np.flatnonzero(is_chosen[bins.index(p)])
-        parts.append((y[rows], p[rows], rows if w is None else w[rows]))
-    y, p, w = (np.concatenate(part) for part in zip(*parts, strict=True))
-    return Sample(y, p, w if problem.is_weighted else None).pooled
+    is_in = np.concatenate([is_chosen[bins.index(p)] for p, _, _ in problem.rows.blocks()])
+    return problem.rows.take(np.flatnonzero(is_in)).pooled
 
 
 def _points_of_cells(problem: Problem) -> tuple[Pooled, Mask]:

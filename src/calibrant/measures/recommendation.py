@@ -2,8 +2,7 @@
 
 The study (``studies/estimating_ece``) follows Posocco and Bonnefoy (2021): models of four families
 trained on Gaussian mixtures, evaluation sets of 30 to 500 rows. Its results are shipped as a table
-of medians over score distributions, grouped by what is estimated, by the number of classes and by
-the sharpness of the scores.
+of medians over score distributions, by setting, number of classes and sharpness of the scores.
 """
 
 from __future__ import annotations
@@ -23,8 +22,6 @@ from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data.classes import ClassTable, read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned import ece
-
-__all__ = ["Alternative", "Recommendation", "Similar", "recommend"]
 
 Option = str | int | float | bool
 
@@ -53,23 +50,7 @@ ESTIMATORS: dict[str, tuple[str, dict[str, Option]]] = {
 
 @dataclass(frozen=True)
 class Evidence:
-    """One line of the study's table: the error of an estimator on similar score distributions.
-
-    Attributes
-    ----------
-    setting, n_classes, sharpness_from, sharpness_to, n
-        The group of score distributions, and the size of the evaluation sets.
-    distributions
-        The number of score distributions in the group.
-    estimator
-        A key of `ESTIMATORS`.
-    high
-        Median over the group of the 95th percentile of abs(estimate - truth) / truth.
-    expected
-        Median of its mean.
-    bias
-        Median of the mean of (estimate - truth) / truth.
-    """
+    """One line of the study's table: the error of an estimator on similar score distributions."""
 
     setting: str
     n_classes: int
@@ -77,8 +58,8 @@ class Evidence:
     sharpness_to: float
     n: int
     distributions: int
-    estimator: str
-    high: float
+    estimator: str  # a key of `ESTIMATORS`
+    high: float  # the `high_error`, `expected_error` and `bias` of an `Alternative`
     expected: float
     bias: float
 
@@ -206,14 +187,13 @@ def recommend(
     """Return the estimator of the calibration error with the smallest expected error on such data.
 
     Errors are those of a simulation study with known truth: the mean of
-    abs(estimate - truth) / truth, where the truth is E abs(P(y = 1 | p) - p), the calibration
-    error without any bins.
+    abs(estimate - truth) / truth, the truth being E abs(P(y = 1 | p) - p), without any bins.
 
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
 
         They are validated, but the recommendation does not depend on them.
     y_prob : array_like
@@ -260,11 +240,8 @@ def recommend(
     """
     table = read_table(y_true, y_prob, None, multiclass, labels, pos_label)
     if multiclass == "top_label":
-        raise CalibrantError(
-            "must be 'confidence', 'classwise' or a class label: others were not studied",
-            argument="multiclass",
-            value=multiclass,
-        )
+        rule = "must be 'confidence', 'classwise' or a class label: others were not studied"
+        raise CalibrantError(rule, argument="multiclass", value=multiclass)
     problems = list(reduce_table(table, multiclass).problems())
     if not all(problem.is_exact for problem in problems):
         raise CalibrantError("recommend needs the scores, which a sketch does not keep: give rows")

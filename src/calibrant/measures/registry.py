@@ -34,8 +34,6 @@ from calibrant.data.sketch_cells import Scale
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.numerics.smoothing import fast_length
 
-__all__ = ["error_bound"]
-
 # Takes class probabilities and outcomes, both (n, classes), to the loss of each row, (n,), and to
 # what it would be for each outcome, (n, classes).
 RowLosses = Callable[[FloatArray, FloatArray], tuple[FloatArray, FloatArray]]
@@ -76,41 +74,23 @@ class Measure(ABC):
 
 @dataclass(frozen=True)
 class MeasureInfo:
-    """The declaration of a measure.
+    """The declaration of a measure."""
 
-    Attributes
-    ----------
-    function
-        The public function, which has the name of the measure.
-    label, title
-        Its name in a picture and in a table.
-    meaning, definition
-        One line that explains it, and its formula.
-    make
-        Takes options to the measure as a value; None for a special case of another measure.
-    special_case_of
-        The name of that other measure, by which functions that take names know both.
-    losses
-        The losses that a proper score is the mean of; None for a calibration error.
-    sketch
-        The scale of the sketches that can answer; None where rows are needed.
-    in_assess
-        Whether assessments contain it; it must have an interval.
-    order
-        Measures are listed by increasing order, then by name.
-    """
-
-    function: Callable[..., float]
-    label: str
+    function: Callable[..., float]  # the public function, which has the name of the measure
+    label: str  # label, title: its name in a picture and in a table
     title: str
-    meaning: str
+    meaning: str  # meaning, definition: one line that explains it, and its formula
     definition: str
+    # Takes options to the measure as a value; None for a special case of another measure.
     make: Callable[..., Measure] | None = None
+    # The name of that other measure, by which functions that take names know both.
     special_case_of: str = ""
+    # The losses that a proper score is the mean of; None for a calibration error.
     losses: RowLosses | None = None
+    # The scale of the sketches that can answer; None where rows are needed.
     sketch: Scale | None = None
-    in_assess: bool = False
-    order: int = 100
+    in_assess: bool = False  # whether assessments contain it; it must have an interval
+    order: int = 100  # measures are listed by increasing order, then by name
 
     @property
     def name(self) -> str:
@@ -239,34 +219,21 @@ def error_bound(
 
 @dataclass(frozen=True, eq=False)
 class LinearImage:
-    """A measure as a norm of a linear function of the residual totals of cells.
-
-    Attributes
-    ----------
-    norm
-        The norm.
-    cell_of, n_cells
-        The cell of each score, and the number of cells.
-    of_totals
-        Takes residual totals and weights of cells, shape (..., cells), to images, shape
-        (..., coordinates); linear in the totals.
-    offset_of
-        Takes weights of cells to the image of a perfectly calibrated population; None where it
-        is 0.
-    of_filled
-        Takes the cells that hold rows to the same image as a function of these alone, where they
-        may be few; None where all cells are needed.
-    at_scale
-        Where the measure is the scale s at which N_s equals s: takes another scale to the image
-        there, over the same cells. None where the measure is the norm itself.
-    """
+    """A measure as a norm of a linear function of the residual totals of cells."""
 
     norm: ImageNorm
-    cell_of: CellOf
+    cell_of: CellOf  # cell_of, n_cells: the cell of each score, and the number of cells
     n_cells: int
+    # Takes residual totals and weights of cells, shape (..., cells), to images, shape (...,
+    # coordinates); linear in the totals.
     of_totals: Callable[[FloatArray, FloatArray], FloatArray]
+    # Takes weights of cells to the image of a perfectly calibrated population; None where it is 0.
     offset_of: Callable[[FloatArray], FloatArray] | None = None
+    # Takes the cells that hold rows to the same image as a function of these alone, where they may
+    # be few; None where all cells are needed.
     of_filled: Callable[[Index], LinearImage] | None = None
+    # Where the measure is the scale s at which N_s equals s: takes another scale to the image
+    # there, over the same cells. None where the measure is the norm itself.
     at_scale: Callable[[float], LinearImage] | None = None
 
 
@@ -309,7 +276,6 @@ class L1Norm(ImageNorm):
     """Sum of absolute values: binned, smoothed and logit-smoothed errors."""
 
     def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
         return np.asarray(np.abs(images).sum(axis=-1))
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
@@ -335,7 +301,6 @@ class L2Norm(ImageNorm):
     """Root of the sum of squares."""
 
     def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
         return np.asarray(np.sqrt(np.einsum("...i,...i->...", images, images)))
 
     def directions(self, h: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
@@ -352,7 +317,6 @@ class MaxNorm(ImageNorm):
     """Maximum absolute value of cumulative sums that start at 0."""
 
     def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
         return np.asarray(np.maximum(images.max(axis=-1), -images.min(axis=-1)))
 
     def least(self, h: FloatArray, slack: FloatArray) -> FloatArray:
@@ -374,7 +338,6 @@ class RangeNorm(ImageNorm):
     """Maximum less minimum of cumulative sums that start at 0."""
 
     def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
         high, low = images.max(axis=-1), images.min(axis=-1)
         return np.asarray(np.maximum(high, 0.0) - np.minimum(low, 0.0))
 

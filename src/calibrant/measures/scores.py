@@ -22,8 +22,6 @@ from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.monotone import isotonic_fit
 
-__all__ = ["brier_score", "log_score", "score_decomposition"]
-
 # The loss of each row, or of each row and class, from predictions and outcomes.
 Loss = Callable[[FloatArray, FloatArray], FloatArray]
 
@@ -61,7 +59,6 @@ class BrierScore(Measure):
     """The mean squared error."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the score of one problem."""
         return problem.squared_error() / problem.weight
 
     def error_bound(self, problem: Problem, value: float) -> float:
@@ -74,7 +71,6 @@ class LogScore(Measure):
     """The mean negative log-likelihood."""
 
     def __call__(self, problem: Problem) -> float:
-        """Return the score of one problem."""
         return _mean_loss(problem.rows.blocks(), _cross_entropy)
 
 
@@ -99,8 +95,8 @@ def brier_score(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     sample_weight : array_like, optional
@@ -160,8 +156,8 @@ def log_score(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     sample_weight : array_like, optional
@@ -227,8 +223,8 @@ def score_decomposition(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     score : {"brier", "log"}
@@ -236,8 +232,7 @@ def score_decomposition(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

@@ -53,8 +53,6 @@ from calibrant.numerics.smoothing import (
     run_starts,
 )
 
-__all__ = ["smooth_ece"]
-
 # An increasing function of the score; infinite values are allowed at 0 and 1.
 Increasing = Callable[[FloatArray], FloatArray]
 
@@ -92,19 +90,12 @@ class SmoothError(Measure):
     transform: Increasing | None = None
 
     def __call__(self, problem: Problem) -> float:
-        """Return the error of one problem."""
         residuals = self._residuals(problem)
         return (
             residuals.fixed_point() if self.bandwidth is None else residuals.error(self.bandwidth)
         )
 
     def error_bound(self, problem: Problem, value: float) -> float:
-        """Bound the distance from the error of the rows themselves.
-
-        The norms at one scale differ by at most the L1 norm of the difference. So do the fixed
-        points: where one norm equals its scale, the other differs from it by no more than that,
-        and norm minus scale falls at least as fast as the scale grows.
-        """
         if problem.is_exact:
             return 0.0
         scale = value if self.bandwidth is None else self.bandwidth
@@ -118,7 +109,6 @@ class SmoothError(Measure):
 
     @property
     def no_interval(self) -> str:
-        """Why there is no confidence interval."""
         other = self.transform is not None
         return "on scales other than 'probability': use logit_smoothed_ece" if other else ""
 
@@ -371,22 +361,12 @@ class _SketchResiduals(Residuals):
 
 @dataclass(frozen=True, eq=False)
 class _Points(Residuals):
-    """Residuals at distinct points of the line.
+    """Residuals at distinct points of the line."""
 
-    Attributes
-    ----------
-    u, r
-        The points, increasing, and the residual at each.
-    bounds
-        Where smoothing is reflected.
-    at_infinity
-        The error of rows at infinity, which smoothing does not move.
-    """
-
-    u: FloatArray
+    u: FloatArray  # u, r: the points, increasing, and the residual at each
     r: FloatArray
-    bounds: Bounds = NO_BOUNDS
-    at_infinity: float = 0.0
+    bounds: Bounds = NO_BOUNDS  # where smoothing is reflected
+    at_infinity: float = 0.0  # the error of rows at infinity, which smoothing does not move
 
     @property
     def unsmoothed(self) -> float:
@@ -491,20 +471,11 @@ def _transformed(transform: Increasing, score: FloatArray) -> FloatArray:
 
 @dataclass(frozen=True, eq=False)
 class _SmoothCells:
-    """Cells of equal width on [0, 1], fine enough for the noise of smECE.
+    """Cells of equal width on [0, 1], fine enough for the noise of smECE."""
 
-    Attributes
-    ----------
-    size
-        The number of all cells.
-    is_fixed
-        Whether the scale is given, and not the one that equals the norm.
-    filled
-        The cells that hold rows, where totals are those of these cells alone.
-    """
-
-    size: int
-    is_fixed: bool
+    size: int  # the number of all cells
+    is_fixed: bool  # whether the scale is given, and not the one that equals the norm
+    # The cells that hold rows, where totals are those of these cells alone.
     filled: Index | None = None
 
     def image(self, scale: float) -> LinearImage:
@@ -594,8 +565,8 @@ def smooth_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     bandwidth : float, optional

@@ -38,36 +38,20 @@ from calibrant.measures.cumulative import (
     cumulative_differences,
 )
 
-__all__ = ["subpopulation_curve"]
-
 Mask = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class GroupCells:
-    """The population's rows around the scores of a group, ordered cell by cell.
+    """The population's rows around the scores of a group, ordered cell by cell."""
 
-    Attributes
-    ----------
-    score
-        The group's distinct scores, one per cell.
-    starts
-        The first row of each cell.
-    member
-        Whether each row belongs to the group.
-    p, y, w
-        Score, outcome and weight of each row.
-    is_soft
-        Whether any outcome lies strictly between 0 and 1; the variance is then unknown.
-    """
-
-    score: FloatArray
-    starts: Index
-    member: Mask
+    score: FloatArray  # the group's distinct scores, one per cell
+    starts: Index  # the first row of each cell
+    member: Mask  # whether each row belongs to the group
     p: FloatArray
     y: FloatArray
     w: FloatArray
-    is_soft: bool
+    is_soft: bool  # then the variance is unknown
 
     @classmethod
     def around(cls, problem: Problem, member: Mask) -> GroupCells:
@@ -168,12 +152,8 @@ def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
         w = one_column(as_array(sample_weight, "sample_weight"), "sample_weight")
     n = problem.n if w is None else len(w)
     if member.shape not in ((n,), (n, 1)):
-        raise CalibrantError(
-            "must be true or false for each row, shape ({n},)",
-            argument="group",
-            value=member.shape,
-            n=n,
-        )
+        rule = "must be true or false for each row, shape ({n},)"
+        raise CalibrantError(rule, argument="group", value=member.shape, n=n)
     member = one_column(member, "group")
     if member.dtype.kind != "b":
         seen = member.tolist()
@@ -210,8 +190,8 @@ def subpopulation_curve(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     group : array_like of bool
@@ -222,8 +202,7 @@ def subpopulation_curve(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

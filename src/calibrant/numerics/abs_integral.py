@@ -14,8 +14,7 @@ corrected by
 times the sign that f has beyond the zero; P is the polynomial through the six nearest values.
 Where v is known to within e only, the integral of abs(P) is too small by e^2 abs(P')/2, or
 P(v)^2 / abs(2 P'). Two zeros within one step, where f dips below the axis and comes back between
-two grid points, are looked for too. With 16 points per scale of a Gaussian the error is near 1e-12,
-and rarely above 1e-10.
+two grid points, are looked for too. With 16 points per scale of a Gaussian the error is near 1e-12.
 """
 
 from __future__ import annotations

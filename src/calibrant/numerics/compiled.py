@@ -1,8 +1,7 @@
 """Loops over rows, compiled by numba; importing this module imports it.
 
 Rows are taken in blocks: a first loop, which the compiler vectorises, finds their cells; a second
-adds them up. Scores outside [0, 1] are never added: a loop returns False at the first block that
-holds one.
+adds them up. Scores outside [0, 1] are never added: a loop returns False at the first such block.
 
 Numba caches compiled code on disk until this file changes.
 """

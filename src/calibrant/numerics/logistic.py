@@ -42,29 +42,15 @@ def fit_logistic(
 ) -> LogisticFit:
     """Fit logit P(y = 1) = offset + intercept + x @ slopes to pooled rows.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, k)
-        Covariates, none of them constant.
-    true, weight, weight_squared : ndarray of shape (n,)
-        Sums of w y, w and w^2 over the rows pooled at each x; w^2 is taken to be w by default.
-    offset : ndarray of shape (n,) or float
-        Part of the logit that is known.
-    ridge : float
-        Penalty ridge / 2 times the weight times the squared slopes of the standardised columns. It
-        selects one of the equally good fits of collinear columns.
+    `true`, `weight` and `weight_squared` are the sums of w y, w and w^2 (w by default) over the
+    rows pooled at each x, of which no column is constant. The penalty is ridge / 2 times the weight
+    times the squared slopes of the standardised columns: it selects one of the equally good fits of
+    collinear columns.
 
-    Returns
-    -------
-    LogisticFit
-        Its covariance is A^-1 B A^-1 with A = sum w m (1 - m) z z', B = sum w^2 m (1 - m) z z',
-        z = (1, x) and m the fitted probabilities; its log-likelihood is less the penalty.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        Where the likelihood has no maximum, or none that can be found: outcomes separated by x, or
-        collinear columns without a ridge.
+    The covariance is A^-1 B A^-1 with A = sum w m (1 - m) z z', B = sum w^2 m (1 - m) z z',
+    z = (1, x) and m the fitted probabilities; the log-likelihood is less the penalty. Where the
+    likelihood has no maximum, or none that can be found, as where outcomes are separated by x,
+    numpy.linalg.LinAlgError is raised.
     """
     u, centre, scale = standardize(x, weight)
     design = np.column_stack((np.ones(len(u)), u))

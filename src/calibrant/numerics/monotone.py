@@ -36,8 +36,7 @@ def isotonic_fit_l1(value: FloatArray, weight: FloatArray) -> FloatArray:
     starts = np.flatnonzero(np.concatenate(([True], value[1:] != value[:-1])))
     runs = np.diff(np.append(starts, len(value)))
     best = _best_ends(value[starts], np.add.reduceat(weight, starts))
-    # The last f is where its cost is minimal; each one before it as near to its own best as order
-    # allows.
+    # The last f has minimal cost; each one before it is as near to its own best as order allows.
     rising = np.minimum.accumulate(best[::-1])[::-1]
     return np.repeat(rising, runs)
 

@@ -61,8 +61,7 @@ def moments(
     """Return the sums of v d^q, q = 0..3, over the rows of each cell, one row per q.
 
     d is the offset from the centre of one of the equal cells of [0, 1], in units of its width, and
-    v is made of 1, y and p, times the three numbers `of`. Return None where not every row has p and
-    y in [0, 1].
+    v is made of 1, y and p, times the three numbers `of`. Return None where p or y leaves [0, 1].
     """
     from calibrant.numerics import compiled
 
@@ -100,8 +99,7 @@ def column_bin_sums(
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Return the rows of each column of a table and each bin, their sum, and how many are true.
 
-    All of the table lies in [0, 1], and a row is true in the column of its outcome. Shapes
-    (columns, bins).
+    All of the table lies in [0, 1]; a row is true in the column of its outcome; (columns, bins).
     """
     from calibrant.numerics import compiled
 

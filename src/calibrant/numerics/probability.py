@@ -77,8 +77,7 @@ def logit(p: FloatArray) -> FloatArray:
 class BrownianDistribution:
     """The distribution of a functional of Brownian motion, with the methods of ``scipy.stats``.
 
-    `lower` and `upper` are the series of P(X <= x) up to the crossover and of P(X > x) from there
-    on, with a leading axis of terms.
+    `lower` and `upper` are the terms of P(X <= x) up to the crossover and of P(X > x) beyond it.
     """
 
     name: str

@@ -33,7 +33,6 @@ import math
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Protocol
 
 import numpy as np
 
@@ -74,30 +73,14 @@ Block = tuple[FloatArray, Sequence[FloatArray]]
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel of unit scale on the line.
+    """A kernel of unit scale on the line."""
 
-    Attributes
-    ----------
-    multiplier
-        Its Fourier transform.
-    peak
-        Its value at 0.
-    radius
-        How far from 0 it is not 0, or not 0 after truncation of its cosine series.
-    roughness
-        How many times more finely than a Gaussian of the same scale it must be resolved.
-    third
-        The L1 norm of its third derivative, over 3!.
-    widening
-        The L1 norm of its derivative with respect to its scale.
-    """
-
-    multiplier: Callable[[FloatArray], FloatArray]
-    peak: float
-    radius: float
-    roughness: float
-    third: float
-    widening: float
+    multiplier: Callable[[FloatArray], FloatArray]  # its Fourier transform
+    peak: float  # its value at 0
+    radius: float  # how far from 0 it is not 0, or not 0 after truncation of its cosine series
+    roughness: float  # how many times more finely than a Gaussian it must be resolved
+    third: float  # the L1 norm of its third derivative, over 3!
+    widening: float  # the L1 norm of its derivative with respect to its scale
 
 
 def _gaussian(omega: FloatArray) -> FloatArray:
@@ -186,8 +169,7 @@ def coefficients(moments: FloatArray, modes: int) -> FloatArray:
     """Return a_0..a_modes, fewer than cells, from moments of shape (..., Q+1, cells).
 
     With x_j the centre of cell j and u = pi k / N, cos(pi k (x_j + d / N)) is
-    cos(pi k x_j) cos(u d) - sin(pi k x_j) sin(u d): the even powers of d go with a DCT of type 2,
-    the odd ones with a DST.
+    cos(pi k x_j) cos(u d) - sin(pi k x_j) sin(u d): even powers of d take a DCT-2, odd ones a DST.
     """
     from scipy.fft import dct, dst
 
@@ -269,20 +251,6 @@ def l2_norm(a: FloatArray, scale: float) -> float:
 # Intervals of the line
 
 
-class Axis(Protocol):
-    """An interval that holds points of the line."""
-
-    @property
-    def length(self) -> float:
-        """The length of the interval."""
-
-    def fractions(self, u: FloatArray) -> FloatArray:
-        """Return where points of the line lie in the interval, from 0 to 1."""
-
-    def positions(self, fraction: FloatArray) -> FloatArray:
-        """Return where fractions of the interval lie on the line."""
-
-
 @dataclass(frozen=True)
 class Span:
     """All of the line from one point to another."""
@@ -310,22 +278,12 @@ class Packed:
 
     Points further apart than that are not smoothed into each other, however far apart they are. So
     the length, in scales, is bounded by the number of distinct points, however small the scale.
-
-    Attributes
-    ----------
-    first, start
-        The first point of each run of points without a shortened gap, on the line and within the
-        interval.
-    length
-        The length of the interval.
-    radius
-        How far points are smoothed.
     """
 
-    first: FloatArray
-    start: FloatArray
+    first: FloatArray  # the first point of each run without a shortened gap, on the line
+    start: FloatArray  # and within the interval
     length: float
-    radius: float
+    radius: float  # how far points are smoothed
 
     @classmethod
     def around(cls, u: FloatArray, radius: float, bounds: Bounds = NO_BOUNDS) -> Packed:
@@ -348,20 +306,16 @@ class Packed:
         return np.asarray(self.first[run] + (inside - self.start[run]))
 
 
+# An interval that holds points of the line.
+Axis = Span | Packed
+
+
 @dataclass(frozen=True, eq=False)
 class LineSpectrum:
-    """Points of the line, ready to be smoothed.
-
-    Attributes
-    ----------
-    axis
-        The interval that holds them.
-    coefficients
-        Cosine coefficients over it, one row per set of values.
-    """
+    """Points of the line, ready to be smoothed."""
 
     axis: Axis
-    coefficients: FloatArray
+    coefficients: FloatArray  # cosine coefficients over it, one row per set of values
 
 
 def run_starts(u: FloatArray, radius: float) -> IntArray:

@@ -44,8 +44,6 @@ from calibrant.plot.common import (
     write_above,
 )
 
-__all__ = ["bias_along"]
-
 # Inches: with numbers; and with names, around them all and for each, more with several models.
 _WIDTH, _HEIGHT = 5.4, 3.8
 _AROUND, _LANE, _LANE_OF_MORE = 1.1, 0.25, 0.09
@@ -90,17 +88,15 @@ def bias_along(
     """Draw the bias of predictions along a feature, such as a month or a region.
 
     Numbers and dates go from left to right, each bin at its mean (of skewed ones give the
-    logarithm); names go from top to bottom. Missing values are drawn apart. Small grey numbers are
-    numbers of rows.
+    logarithm); names go from top to bottom, missing values apart. Grey numbers count rows.
 
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
 
-        Or in place of both arrays a `BiasTable`, or for several models a mapping from names to
-        them.
+        Or in place of both arrays a `BiasTable`, or a mapping from names of models to them.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -169,8 +165,11 @@ def bias_along(
     if not earlier and all(np.array_equal(table.n, n) for table in tables):
         axis.write_counts(ax, series[0].along, n)
         has_counts = True
-    if has_counts:
-        axis.label_counts(ax)
+    if has_counts and not axis.is_vertical:
+        # The row of numbers is named by a minor tick, so that the layout leaves space for the name.
+        bottom, top = ax.get_ylim()
+        ax.set_yticks([bottom + (top - bottom) * _COUNTS / 2], ["rows"], minor=True)
+        ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=MUTED)
     write_above(ax, _text(series, tables, note, is_added=bool(earlier)), points)
     drawn = Drawn(tables, low, high, deviation, has_counts)
     ax.add_artist(Record("bias_along", drawn, len(tables)))
@@ -215,9 +214,8 @@ def _joint_axis(
             found="{value} for {n_models}",
             n_models=n_models,
         )
-    axis = FeatureAxis.of([*before, *tables])
-    has_missing = any(table.has_missing for table in before)
-    if has_missing and FeatureAxis.of(before).missing != axis.missing:
+    axis, drawn = FeatureAxis.of([*before, *tables]), before and FeatureAxis.of(before)
+    if drawn and drawn.has_missing and drawn.missing != axis.missing:
         raise CalibrantError(
             "new values would overlap the missing ones that are on this Axes: draw all models in "
             "one call"
@@ -269,17 +267,11 @@ def _series(
             Series(along, table.mean_true, interval, observed, colors[0], MARKERS[0]),
             Series(along, table.mean_pred, None, predicted, palette(ax)[1], MARKERS[1]),
         ]
-    drawn = enumerate(zip(models, tables, colors, strict=True), n_before)
+    names = [model.name for model in models]
+    markers = [MARKERS[(n_before + i) % len(MARKERS)] for i in range(len(models))]
     return [
-        Series(
-            along=axis.places(table),
-            value=table.gap,
-            interval=(table.low, table.high),
-            name=model.name,
-            color=color,
-            marker=MARKERS[i % len(MARKERS)],
-        )
-        for i, (model, table, color) in drawn
+        Series(axis.places(table), table.gap, (table.low, table.high), *style)
+        for table, *style in zip(tables, names, colors, markers, strict=True)
     ]
 
 
@@ -349,8 +341,7 @@ def _draw_series(ax: Axes, axis: FeatureAxis, series: Series, shift: float) -> L
 class FeatureAxis:
     """Where the rows of tables lie along a feature.
 
-    "names" are one below the other, where long ones are legible; "numbers" and "dates" go from left
-    to right, from `low` to `high`.
+    "names" are one below the other; "numbers" and "dates" go from `low` on the left to `high`.
     """
 
     kind: str
@@ -363,24 +354,21 @@ class FeatureAxis:
     @classmethod
     def of(cls, tables: Sequence[BiasTable]) -> FeatureAxis:
         """Return the axis of some tables, which must be of one kind."""
-        kinds = sorted({table.kind for table in tables})
-        if len(kinds) > 1:
+        kind, *others = sorted({table.kind for table in tables})
+        if others:
+            kinds = " and ".join((kind, *others))
             raise CalibrantError(
-                f"models drawn together must have features of one kind; got {' and '.join(kinds)}"
+                f"models drawn together must have features of one kind; got {kinds}"
             )
         names = tuple(dict.fromkeys(name for table in tables for name in _known_labels(table)))
-        if kinds == ["names"]:
-            places: AnyArray = np.arange(len(names))
-        else:
+        places: AnyArray = np.arange(len(names))
+        if kind != "names":
             places = np.concatenate([_known_places(table) for table in tables])
         low, high = (places.min(), places.max()) if len(places) else (0.0, 0.0)
         has_missing = any(table.has_missing for table in tables)
-        is_whole = kinds == ["numbers"] and all(
-            np.all(values[: len(_known_labels(table))] % 1 == 0)
-            for table in tables
-            for values in (table.minimum, table.maximum)
-        )
-        return cls(kinds[0], names, float(low), float(high), has_missing, is_whole)
+        ends = [v[: len(_known_labels(one))] for one in tables for v in (one.minimum, one.maximum)]
+        is_whole = kind == "numbers" and not np.any(np.concatenate(ends) % 1)
+        return cls(kind, names, float(low), float(high), has_missing, is_whole)
 
     @property
     def is_vertical(self) -> bool:
@@ -433,8 +421,9 @@ class FeatureAxis:
         """Set ticks where numbers are known, so that none lies where missing values are."""
         free = _ENDS * self._span
         if self.low == self.high:
-            label = num2date(self.low).strftime("%Y-%m-%d") if self.kind == "dates" else None  # type: ignore[no-untyped-call]
-            ax.set_xticks([self.low], None if label is None else [label])
+            is_date = self.kind == "dates"
+            label = [num2date(self.low).strftime("%Y-%m-%d")] if is_date else None  # type: ignore[no-untyped-call]
+            ax.set_xticks([self.low], label)
             return
         if self.kind == "dates":
             ax.xaxis_date()
@@ -459,20 +448,12 @@ class FeatureAxis:
             ax.text(1.02, 1.0, "rows", transform=ax.transAxes, **style)
             return
         (low, high), end = ax.get_xlim(), -np.inf
+        style |= {"transform": ax.get_xaxis_transform(), "ha": "center"}
         for place, label in zip(places, labels, strict=True):
             half = _LETTER * (len(label) + 1) * (high - low) / 2
             if place - half >= end:
                 end = place + half
-                transform = ax.get_xaxis_transform()
-                ax.text(place, _COUNTS / 2, label, transform=transform, ha="center", **style)
-
-    def label_counts(self, ax: Axes) -> None:
-        """Name the row of numbers by a minor tick, so that the layout leaves space for the name."""
-        if self.is_vertical:
-            return
-        bottom, top = ax.get_ylim()
-        ax.set_yticks([bottom + (top - bottom) * _COUNTS / 2], ["rows"], minor=True)
-        ax.tick_params(axis="y", which="minor", length=0, labelsize=SMALLEST, labelcolor=MUTED)
+                ax.text(place, _COUNTS / 2, label, **style)
 
 
 def _known_labels(table: BiasTable) -> tuple[str, ...]:

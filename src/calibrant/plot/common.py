@@ -8,7 +8,7 @@ relative to theirs. Notes and legends go into the first corner where nothing is 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import BytesIO
 from typing import Any, Literal
 
@@ -53,16 +53,10 @@ MUTED = "0.42"
 SMALL, SMALLEST = "small", "x-small"
 LINE_WIDTH = 1.6
 DASHES = (0, (5, 4))
-# For more models than lightness distinguishes in grey; one fewer than there are colours, so that
-# the two together repeat late.
+# For more models than lightness distinguishes; one fewer than colours, so that pairs repeat late.
 MARKERS = "osD^vPX"
-_ANCHORS: dict[Corner, Literal["NW", "NE", "SE", "SW"]] = {
-    "upper left": "NW",
-    "upper right": "NE",
-    "lower right": "SE",
-    "lower left": "SW",
-}
-ALL_CORNERS = tuple(_ANCHORS)
+ALL_CORNERS: tuple[Corner, ...] = ("upper left", "upper right", "lower right", "lower left")
+_ANCHORS: dict[Corner, Any] = dict(zip(ALL_CORNERS, ("NW", "NE", "SE", "SW"), strict=True))
 # Distance of text from the frame, in units of the font size, and from all that is drawn, in points.
 _PAD, _CLEARANCE = 0.3, 3.0
 _SEPARATOR = "   "
@@ -138,11 +132,8 @@ def palette(ax: Axes) -> tuple[str, ...]:
 
 def resolve_colors(ax: Axes, colors: Sequence[Any], n_before: int = 0) -> list[Any]:
     """Return colours, None replaced by the next of the palette after those drawn before."""
-    cycle = palette(ax)
-    return [
-        cycle[i % len(cycle)] if color is None else color
-        for i, color in enumerate(colors, n_before)
-    ]
+    own, given = palette(ax), enumerate(colors, n_before)
+    return [own[i % len(own)] if color is None else color for i, color in given]
 
 
 class Record(Artist):
@@ -204,9 +195,8 @@ def read_models(
     colors = color if isinstance(color, list) else [color] * len(rows)
     for own in colors:
         if own is not None and not is_color_like(own):
-            raise CalibrantError(
-                "must be a colour that matplotlib knows", argument="color", value=own
-            )
+            rule = "must be a colour that matplotlib knows"
+            raise CalibrantError(rule, argument="color", value=own)
     if len(colors) != len(rows):
         raise CalibrantError(
             "must be one colour, or a list with one per model",
@@ -247,11 +237,8 @@ def note_lines(note: Note | None) -> list[str]:
         p_value = p_statement(note.p_value, is_bound=note.is_least)
         return [statistic, f"{p_value}{_SEPARATOR}n = {count(note.n)}"]
     if isinstance(note, ScoreDecomposition):
-        return [
-            f"miscalibration {note.miscalibration:.3g}",
-            f"discrimination {note.discrimination:.3g}",
-            f"uncertainty {note.uncertainty:.3g}",
-        ]
+        parts = ("miscalibration", "discrimination", "uncertainty")
+        return [f"{part} {getattr(note, part):.3g}" for part in parts]
     if isinstance(note, Curve):
         name = {"density": "density ECE", "binned": "ECE"}.get(note.method, "area")
         return [f"{name} {note.area:.3g}"]
@@ -340,17 +327,11 @@ def write_inside(
     region: tuple[float, float, float, float] = (0, 0, 1, 1),
     or_above: bool = False,
 ) -> float:
-    """Write lines, or a legend, into the first corner where they overlap nothing.
+    """Write lines, or a legend, into the first corner where they overlap nothing; return 0.
 
     Where there is no such corner they go above the Axes if that is allowed, or else into the first
-    one. The region that corners belong to is given by its left, bottom, width and height, as
-    fractions of the Axes.
-
-    Returns
-    -------
-    float
-        0 if there was a free corner; else the fraction of the height of the Axes that the text
-        takes.
+    one; return the fraction of the height of the Axes that they take. Corners are those of a
+    region, given by its left, bottom, width and height as fractions of the Axes.
     """
     box = _box(ax, text, handles)
     if box is None:
@@ -378,7 +359,7 @@ def write_inside(
 def write_above(ax: Axes, text: Sequence[str] | LegendText, handles: Sequence[Artist] = ()) -> None:
     """Write lines, or a legend, above an Axes, as many side by side as there is space for."""
     if isinstance(text, LegendText):
-        text = LegendText(text.labels, tuple(_side_by_side(ax, text.title)))
+        text = replace(text, title=tuple(_side_by_side(ax, text.title)))
     else:
         text = _side_by_side(ax, text)
     box = _box(ax, text, handles)

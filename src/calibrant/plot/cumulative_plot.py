@@ -40,8 +40,6 @@ from calibrant.plot.common import (
     write_inside,
 )
 
-__all__ = ["cumulative"]
-
 _WIDTH, _HEIGHT = 5.4, 3.8
 # Up to this many distinct scores are all written along the top; of more, round ones: a few first,
 # then less round ones in wide gaps. Minimum distances are fractions of the axis.
@@ -49,8 +47,7 @@ _FEW_SCORES = 12
 _DISTANCES = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
 # How far the triangle at the origin points to the right, and how far those of all models do.
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
-# The space above and below the curve, and the maximum that a note without a free corner adds, as
-# fractions of the height.
+# The space above and below the curve, and the most that a note adds, as fractions of the height.
 _FREE, _MOST_ADDED = 0.08, 0.6
 
 
@@ -84,9 +81,9 @@ def cumulative(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. Or in place of both arrays a sketch or a result,
-        or for several models a mapping from names to these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
 
         Results are those of :func:`calibrant.cumulative_curve` and
         :func:`calibrant.subpopulation_curve`.
@@ -214,10 +211,9 @@ def _label_sigma(ax: Axes, curve: CumulativeCurve) -> None:
 
 def _draw_extremes(ax: Axes, curve: CumulativeCurve, color: Any) -> None:
     """Mark the highest and the lowest point, whose distance is ECCE-R."""
-    ends = [int(curve.deviation.argmax()), int(curve.deviation.argmin())]
-    style: dict[str, Any] = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": 1.2}
-    style |= {"ls": "none", "zorder": 4, "clip_on": False}
-    ax.plot(curve.fraction[ends], curve.deviation[ends], **style)
+    ends = [curve.deviation.argmax(), curve.deviation.argmin()]
+    style: dict[str, Any] = {"ms": 5, "mfc": "white", "mec": color, "mew": 1.2, "zorder": 4}
+    ax.plot(curve.fraction[ends], curve.deviation[ends], "o", clip_on=False, **style)
 
 
 def _draw_scores(ax: Axes, curve: CumulativeCurve) -> None:

@@ -38,17 +38,13 @@ from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, g
 from calibrant.plot.interval_plot import draw_intervals
 from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
 
-__all__ = ["assessment", "small_multiples"]
-
 # Inches of a panel, and of the labels along the outer ones.
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5
 _MOST_COLUMNS = 5
-# The maximum number of lines of a panel's name, and the mean width of letters in units of their
-# size.
+# The maximum number of lines of a panel's name, and the mean width of letters, in sizes.
 _MOST_LINES, _LETTER = 2, 0.55
-# The size of an assessment in inches, and where its parts lie: left, bottom, width and height as
-# fractions of the whole.
+# The size of an assessment in inches, and its parts: left, bottom, width, height, as fractions.
 _WIDTH, _HEIGHT = 9.4, 6.2
 _RELIABILITY = (0.0, 0.0, 0.42, 0.8)
 _CUMULATIVE = (0.54, 0.42, 0.46, 0.36)
@@ -75,9 +71,9 @@ def small_multiples(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. Or in place of both arrays a sketch or a result,
-        or for several models a mapping from names to these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -168,12 +164,8 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
     if isinstance(multiclass, str) and multiclass == "classwise":
         p, labels, _ = by_name(y_true, y_prob, options.get("labels"))
         if p.ndim != 2:
-            raise CalibrantError(
-                "must have one column per class for {multiclass}='classwise'",
-                argument="y_prob",
-                value=p.shape,
-                found="shape {value}",
-            )
+            rule = "must have one column per class for {multiclass}='classwise'"
+            raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
         names = range(p.shape[1]) if labels is None else list(labels)
         return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
     models = read_models(y_true, y_prob, options)
@@ -237,8 +229,8 @@ def assessment(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
 
         So does an `Assessment`.
     y_prob : array_like, optional

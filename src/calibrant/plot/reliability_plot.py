@@ -49,8 +49,6 @@ from calibrant.plot.common import (
 )
 from calibrant.plot.marks import Frame
 
-__all__ = ["reliability"]
-
 # What is shown beside the diagram: nothing, outcomes below, or recalibrated scores as well.
 Margin = bool | Literal["both"]
 
@@ -92,9 +90,9 @@ def reliability(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. Or in place of both arrays a sketch or a result,
-        or for several models a mapping from names to these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
 
         Results are those of :func:`calibrant.reliability_curve` and :func:`calibrant.bin_table`.
     y_prob : array_like or mapping of array_like, optional

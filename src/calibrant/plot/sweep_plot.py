@@ -30,8 +30,6 @@ from calibrant.plot.common import (
     resolve_colors,
 )
 
-__all__ = ["bins_sweep"]
-
 _WIDTH, _HEIGHT = 5.4, 3.6
 # Up to so many numbers of bins each have their own tick.
 _FEW_COUNTS = 10
@@ -40,6 +38,8 @@ _MANY_BINS = 200
 # The fraction of the width that is for names at the ends of lines, and of the height for each.
 _FOR_NAMES, _LINE = 0.34, 0.06
 _SMOOTHED = "LS-ECE, $\\sigma$ = 1/bins"
+# The height at which the line of a name ends, and its colour.
+Ends = dict[str, tuple[float, Any]]
 
 
 class EstimateOptions(RowOptions, total=False):
@@ -63,15 +63,14 @@ def bins_sweep(
 ) -> Axes:
     """Draw ECE against the number of bins, with LS-ECE and smECE beside it.
 
-    It shows how far ECE depends on the choice of bins. LS-ECE, at sigma = 1 / bins, and smECE, with
-    its interval, have none.
+    It shows how far ECE depends on bins. LS-ECE, at sigma = 1 / bins, and smECE have none.
 
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. Or in place of both arrays a sketch or a result,
-        or for several models a mapping from names to these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
 
         A sketch gives ECE and smECE alone. Results are those of `BinsSweep.of`.
     y_prob : array_like or mapping of array_like, optional
@@ -110,24 +109,23 @@ def bins_sweep(
     models = read_models(y_true, y_prob, options)
     sweeps = [_gather(model, n_bins) for model in models]
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
-    if len(sweeps) == 1:
-        _draw_one(ax, sweeps[0])
-    else:
-        _draw_several(ax, sweeps)
+    ends = _draw_one(ax, sweeps[0]) if len(sweeps) == 1 else _draw_several(ax, sweeps)
+    counts = np.unique(np.concatenate([sweep.n_bins for sweep in sweeps]))
+    _frame(ax, counts)
+    _label_ends(ax, float(counts[-1]), ends)
     return ax
 
 
 def _gather(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
     """Return the errors of a model, from rows or as they were given."""
-    if not isinstance(model.y_true, BinsSweep):
-        return BinsSweep.of(
-            model.y_true, model.y_prob, n_bins=n_bins, name=model.name, **model.options
-        )
+    y_true, name = model.y_true, model.name
+    if not isinstance(y_true, BinsSweep):
+        return BinsSweep.of(y_true, model.y_prob, n_bins=n_bins, name=name, **model.options)
     model.refuse_options("a BinsSweep")
-    return replace(model.y_true, name=model.name or model.y_true.name)
+    return replace(y_true, name=name or y_true.name)
 
 
-def _draw_one(ax: Axes, sweep: BinsSweep) -> None:
+def _draw_one(ax: Axes, sweep: BinsSweep) -> Ends:
     colors, ink = palette(ax), rcParams["text.color"]
     parts = {
         "ECE, equal width": (sweep.uniform, "-", colors[0]),
@@ -140,16 +138,14 @@ def _draw_one(ax: Axes, sweep: BinsSweep) -> None:
         if known.any():
             ax.plot(sweep.n_bins[known], values[known], color=color, ls=style, lw=1.3)
             ends[label] = (float(values[known][-1]), color)
-    smooth = sweep.smooth
-    first, last = float(sweep.n_bins[0]), float(sweep.n_bins[-1])
-    ax.fill_between((first, last), smooth.low, smooth.high, color=ink, alpha=0.12, lw=0)
-    ax.plot((first, last), (smooth.value, smooth.value), color=ink, lw=2)
+    smooth, reach = sweep.smooth, sweep.n_bins[[0, -1]]
+    ax.fill_between(reach, smooth.low, smooth.high, color=ink, alpha=0.12, lw=0)
+    ax.plot(reach, [smooth.value] * 2, color=ink, lw=2)
     ends[f"smECE, {percent(smooth.level)} interval"] = (smooth.value, ink)
-    _frame(ax, sweep.n_bins)
-    _label_ends(ax, last, ends)
+    return ends
 
 
-def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> None:
+def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> Ends:
     ends = {}
     for sweep, color in zip(sweeps, resolve_colors(ax, [None] * len(sweeps)), strict=True):
         ax.plot(sweep.n_bins, sweep.uniform, color=color, lw=1.3)
@@ -157,14 +153,12 @@ def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> None:
         ax.plot(sweep.n_bins[known], sweep.logit_smoothed[known], color=color, lw=1.3, ls="--")
         ax.plot(sweep.n_bins[[0, -1]], [sweep.smooth.value] * 2, color=color, lw=1.3, ls=":")
         ends[sweep.name] = (float(sweep.uniform[-1]), color)
-    counts = np.unique(np.concatenate([sweep.n_bins for sweep in sweeps]))
-    _frame(ax, counts)
-    _label_ends(ax, float(counts[-1]), ends)
     handles = [Line2D([], [], color=MUTED, lw=1.3, ls=style) for style in ("-", "--", ":")]
     # Below the names at the ends of the lines.
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1 - _FOR_NAMES, 0)}
     labels = ["ECE", _SMOOTHED, "smECE"]
     ax.legend(handles, labels, frameon=False, fontsize=SMALL, borderaxespad=0, **place)
+    return ends
 
 
 def _frame(ax: Axes, counts: IntArray) -> None:
@@ -193,7 +187,7 @@ def _within(locator: Locator, first: float, last: float) -> FloatArray:
     return ticks[(ticks >= first) & (ticks <= last)]
 
 
-def _label_ends(ax: Axes, last: float, ends: dict[str, tuple[float, Any]]) -> None:
+def _label_ends(ax: Axes, last: float, ends: Ends) -> None:
     """Write names at the ends of lines, apart from each other, in the order of their heights."""
     low, high = ax.get_ylim()
     gap = _LINE * (high - low)

@@ -78,8 +78,8 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
             Or a :class:`calibrant.Sketch`, alone, where the method can be fitted to one.
         y_true : array_like of outcomes or soft labels
-            Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-            labels where `y_prob` has several columns.
+            Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+            classes.
         sample_weight : array_like, optional
             Non-negative weights; rows of weight 0 are ignored.
         labels : sequence, optional

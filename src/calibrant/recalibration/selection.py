@@ -42,8 +42,6 @@ from calibrant.recalibration.methods import METHODS, IdentityCalibrator
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-__all__ = ["Candidate", "Recalibration", "cross_fitted", "recalibrate"]
-
 Method = str | Calibrator
 Score = Literal["brier", "log"]
 Table = Sample | ClassTable
@@ -76,8 +74,8 @@ def recalibrate(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     method : str, Calibrator or sequence of these
@@ -225,8 +223,8 @@ def cross_fitted(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     cv : int
         Number of folds, drawn at random and stratified by outcome.
     rng : int or numpy.random.Generator

@@ -32,8 +32,6 @@ if TYPE_CHECKING:
     from calibrant.recalibration.calibrator import Calibrator
     from calibrant.recalibration.maps import ProbabilityMap
 
-__all__ = ["load"]
-
 _FORMAT = "calibrant.recalibration"
 _VERSION = 1
 # The largest maps take a few megabytes.

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
     from calibrant.recalibration.selection import Recalibration  # layers: the type alone
 
-__all__ = ["Page", "page", "write_page"]
-
 _CELL = "padding: 2px 12px 2px 0; text-align: left; font-variant-numeric: tabular-nums;"
 
 

@@ -47,9 +47,9 @@ def report(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; class
-        labels where `y_prob` has several columns. Or in place of both arrays a sketch or a result,
-        or for several models a mapping from names to these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -75,8 +75,7 @@ def report(
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
-        Binary problem of an (n, C) array: the predicted class is right (default for C > 2), or one
-        class against the rest.
+        Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
         Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
         are those of the classes, or else 0 to C - 1.

@@ -139,7 +139,8 @@ def test_a_single_cosine_is_damped_as_heat(height, k):
         return height * 2 / math.pi * math.exp(-((math.pi * k * scale) ** 2) / 2)
 
     for scale in (0.01, 0.1, 0.5, 1.0):
-        assert cosine.smooth_ece(scale) == pytest.approx(expected(scale), abs=ROUNDING)
+        # The integral of abs(h) from its values on a grid is right to 1e-11.
+        assert cosine.smooth_ece(scale) == pytest.approx(expected(scale), abs=1e-11)
     fixed = cosine.smooth_ece()
     assert fixed == pytest.approx(expected(fixed), abs=1e-12)
 
@@ -285,5 +286,5 @@ def test_bad_options_are_refused():
     with pytest.raises(CalibrantError, match="n_bins must be a whole number of at least 1; got 0"):
         SCENARIOS["rare"].binned_ece(0)
     for bandwidth in (0, -1.0, math.nan, math.inf):
-        with pytest.raises(CalibrantError, match="bandwidth must be a positive number; got"):
+        with pytest.raises(CalibrantError, match="bandwidth must be "):
             SCENARIOS["rare"].smooth_ece(bandwidth)

@@ -234,8 +234,7 @@ def test_percentages_are_told_by_all_files(way, at, tmp_path):
 
 def test_places_are_counted_in_each_file_across_chunks(at, tmp_path, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(files, "_CHUNK_VALUES", 4)
-    monkeypatch.setattr(files, "_BATCH_ROWS", 2048)
+    monkeypatch.setattr(files, "_CHUNK_VALUES", 4096)
     at("1.csv", GOOD)
     at("2.csv", b"p,y\n" + b"0.5,1\n" * 5000 + b"1.5,1\n")
     assert "got 1.5 at index 5000 of 2.csv: " in refusal(f"{tmp_path}/*.csv")
@@ -245,8 +244,7 @@ def test_places_are_counted_in_each_file_across_chunks(at, tmp_path, monkeypatch
 
 def test_chunks_add_up(at, monkeypatch):
     pytest.importorskip("pyarrow")
-    monkeypatch.setattr(files, "_CHUNK_VALUES", 4)
-    monkeypatch.setattr(files, "_BATCH_ROWS", 2048)
+    monkeypatch.setattr(files, "_CHUNK_VALUES", 4096)
     rng = np.random.default_rng(0)
     p, y, w = rng.random(10_000), rng.integers(0, 2, 10_000), rng.integers(0, 2, 10_000)
     w[:4096] = 0
