@@ -34,7 +34,7 @@ TORCH_GROUP = $(if $(filter cpu,$(TORCH)),$$($(BIN)/python tools/cpu_torch.py py
 .DELETE_ON_ERROR:
 
 help:
-	@echo "make demo   run the main job on bundled data"
+	@echo "make demo   assess bundled forecasts, and report on them"
 	@echo "make test   check everything: lint types layers unit portable-smoke docs package lowest"
 	@echo "make bench  compare speed with other packages"
 	@echo "make papers run the experiments of the papers: STUDIES=smooth-ece, QUICK=1"
@@ -58,7 +58,7 @@ $(VENV)/ready: pyproject.toml $(PINS) tools/venv.sh tools/browser.sh tools/cpu_t
 
 $(VENV_DEMO)/ready: pyproject.toml $(PINS) tools/venv.sh
 	tools/venv.sh $(VENV_DEMO) $(PINS)
-	$(VENV_DEMO)/bin/python $(INSTALL) -e .
+	$(VENV_DEMO)/bin/python $(INSTALL) -e '.[cli,report]'
 	@touch $@
 
 $(VENV_BENCH)/ready: pyproject.toml $(PINS) tools/venv.sh
@@ -128,7 +128,8 @@ lowest: $(VENV_LOWEST)/ready
 # The three jobs a visitor runs.
 
 demo: $(VENV_DEMO)/ready
-	@$(VENV_DEMO)/bin/python examples/demo.py
+	@mkdir -p build
+	@$(VENV_DEMO)/bin/calibrant demo --out build/demo.html
 
 bench: $(VENV_BENCH)/ready
 	$(VENV_BENCH)/bin/pytest -q tests/oracles/test_binned_peers.py tests/oracles/test_cumulative_peers.py

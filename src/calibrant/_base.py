@@ -2,7 +2,13 @@
 
 from __future__ import annotations
 
+import base64
+import html
+import io
+import json
+import math
 import os
+import re
 import secrets
 import shutil
 import stat
@@ -27,6 +33,30 @@ IntArray = npt.NDArray[np.int64]
 
 # Libraries that make the frames of results, in order of preference.
 _FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
+_PAGE = """<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'unsafe-inline'; \
+img-src data:">
+<title>{title}</title>
+<style>
+:root {{ color-scheme: light dark; }}
+body {{ font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 60rem; padding: 0 1rem}}
+table {{ border-collapse: collapse; display: block; overflow-x: auto; margin: 1rem 0; }}
+th, td {{ padding: 0.2rem 0.8rem 0.2rem 0; text-align: left; white-space: nowrap;
+  font-variant-numeric: tabular-nums; border-bottom: 1px solid #8886; }}
+img {{ background: #fff; height: auto; max-width: 100%; padding: 0.5rem; box-sizing: border-box; }}
+</style>
+</head>
+<body>
+<h1>{title}</h1>
+{body}
+{picture}
+</body>
+</html>
+"""
 
 
 class Result:
@@ -48,6 +78,39 @@ class Result:
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, arrays as lists, dates as text, nan as None."""
         return {name: _plain(value) for name, value in self._fields().items()}
+
+    def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return :meth:`to_dict` as JSON, and write it to `path` if that is given.
+
+        Numbers that are not finite are null.
+        """
+        return written(path, json_text(self.to_dict()))
+
+    def to_markdown(self, path: str | os.PathLike[str] | None = None) -> str:
+        """Return what is printed as Markdown, tables included, and write it to `path` if given."""
+        parts = [part for part in self._parts() if part]
+        texts = (one.to_markdown() if isinstance(one, TextTable) else one for one in parts)
+        return written(path, "\n\n".join(texts) + "\n")
+
+    def to_html(self, path: str | os.PathLike[str] | None = None, *, title: str = "") -> str:
+        """Return one self-contained page of HTML, and write it to `path` if that is given.
+
+        Parameters
+        ----------
+        path : path, optional
+            The file to write, as a whole or not at all.
+        title : str
+            The heading of the page.
+
+        Returns
+        -------
+        str
+            The page, with a picture where the result has `plot`.
+        """
+        words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)
+        head = html.escape(title or words.capitalize())
+        picture = _picture(self.plot()) if hasattr(self, "plot") else ""
+        return written(path, _PAGE.format(title=head, body=self._repr_html_(), picture=picture))
 
     def _fields(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -71,16 +134,17 @@ class Result:
         return "\n".join(map(str, self._printed()))
 
     def _repr_html_(self) -> str:
-        import html
-
-        parts = [*self._printed()]
-        if not any(isinstance(part, TextTable) for part in parts):
-            parts.append(self._table())
         return "".join(
             part.to_html() if isinstance(part, TextTable) else f"<p>{html.escape(part)}</p>"
-            for part in parts
+            for part in self._parts()
             if part
         )
+
+    def _parts(self) -> list[str | TextTable]:
+        """Return what is printed, with a table of the values where it has none."""
+        parts = [*self._printed()]
+        has_table = any(isinstance(part, TextTable) for part in parts)
+        return parts if has_table else [*parts, self._table()]
 
 
 class TabularResult(Result):
@@ -111,6 +175,27 @@ class TabularResult(Result):
         library = _frame_library(backend)
         columns = {name: _column(values, library) for name, values in self._columns().items()}
         return nw.from_dict(columns, backend=library).to_native()
+
+
+def json_text(content: Any) -> str:
+    """Return plain values as JSON, numbers that are not finite as null."""
+    return json.dumps(_finite(content), allow_nan=False)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _finite(one) for key, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(one) for one in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _picture(ax: Any) -> str:
+    """Return the figure of an Axes as an image of HTML."""
+    buffer = io.BytesIO()
+    ax.figure.figure.savefig(buffer, format="svg", metadata={"Date": None})
+    content = base64.b64encode(buffer.getvalue()).decode("ascii")
+    return f'<img alt="" src="data:image/svg+xml;base64,{content}">'
 
 
 def columns_of(rows: Iterable[Any], names: Iterable[str]) -> dict[str, list[Any]]:
@@ -158,6 +243,13 @@ def _plain(value: Any) -> Any:
     if isinstance(value, date):
         return value.isoformat()
     return None if isinstance(value, float) and np.isnan(value) else value
+
+
+def written(path: str | os.PathLike[str] | None, text: str) -> str:
+    """Return text, and write it to a file, as a whole or not at all, if there is a path."""
+    if path is not None:
+        write_atomically(path, text.encode("utf-8", "replace"))
+    return text
 
 
 def write_atomically(path: str | os.PathLike[str], content: bytes) -> None:

@@ -18,6 +18,8 @@ Position = int | tuple[int, int]
 # The number of characters of a value that a sentence shows.
 _MAX_SHOWN = 80
 _ABSENT: Any = object()
+# What to do in Python; elsewhere there may be an option for it.
+_IN_PYTHON = {"in_percent": "divide by 100", "dropping": "on_invalid='drop'"}
 
 
 def at_index(position: Position) -> str:
@@ -154,7 +156,7 @@ class CalibrantError(ValueError):
         if self._within is not None:
             text += f" {'of' if text else 'in'} {self._within}"
         if self.count is not None and self.count > 1:
-            text += f" ({self.count} such values)"
+            text += f" ({self.count:,} such values)"
         return text
 
     def __str__(self) -> str:
@@ -182,10 +184,10 @@ class MissingDependencyError(CalibrantError, ImportError):
 
 
 class _Names(dict[str, Any]):
-    """Texts by name; a name that is not there is its own text."""
+    """Texts by name; a name that is not there has its text in Python, mostly itself."""
 
     def __missing__(self, name: str) -> str:
-        return name
+        return _IN_PYTHON.get(name, name)
 
 
 def shown(value: Any) -> str:

@@ -80,9 +80,8 @@ def proportion(value: float) -> Number:
 
 
 def count(n: int) -> Number:
-    """Return a whole number, from 10 000 on with its digits in groups of three."""
-    text = f"{n:,}".replace(",", "\N{NARROW NO-BREAK SPACE}") if n >= 10_000 else str(n)
-    return Number(text, int(n))
+    """Return a whole number, its digits in groups of three."""
+    return Number(f"{n:,}", int(n))
 
 
 def short_count(n: int) -> str:
@@ -100,8 +99,15 @@ def short_count(n: int) -> str:
 
 
 def counted(n: int, noun: str) -> str:
-    """Return a number of things: 1 row, 2 rows."""
-    return f"{n} {noun}" + ("" if n == 1 else "s")
+    """Return a number of things: 1 row, 2,000 rows."""
+    return f"{count(n)} {noun}" + ("" if n == 1 else "s")
+
+
+def group_name(group: object) -> str:
+    """Return the name of a group for people, labels of several columns one after the other."""
+    if isinstance(group, tuple):
+        return ", ".join(map(group_name, group))
+    return "(none)" if group is None else str(group)
 
 
 def percent(value: float) -> str:
@@ -205,10 +211,12 @@ class TextTable:
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
 
     def to_markdown(self) -> str:
-        """Return the table in Markdown."""
-        cells = [[cell.replace("|", "\\|") for cell in row] for row in self._all_rows()]
-        head, *body = (f"| {' | '.join(row)} |" for row in cells)
-        return "\n".join([head, f"|{'---|' * len(self.columns)}", *body])
+        """Return the table as Markdown."""
+        columns = []
+        for name, cells in self.columns.items():
+            rule = "---:" if _are_numbers(cells) else "---"
+            columns.append([_in_markdown(name), rule, *map(_in_markdown, cells)])
+        return "\n".join(f"| {' | '.join(row)} |" for row in zip(*columns, strict=True))
 
     def to_latex(self) -> str:
         """Return the table as a LaTeX tabular with booktabs rules."""
@@ -277,8 +285,17 @@ def _ends(column: Sequence[str]) -> list[str]:
     return [*column[:_END_ROWS], "...", *column[-_END_ROWS:]]
 
 
+def _in_markdown(text: str) -> str:
+    """Return text that Markdown shows as it is."""
+    return re.sub(r"([\\`*_|\[\]])", r"\\\1", html.escape(text, quote=False))
+
+
+def _are_numbers(column: Sequence[str]) -> bool:
+    return all(cell[:1] in "+-.<0123456789" for cell in column)
+
+
 def _aligned(name: str, column: Sequence[str]) -> list[str]:
-    is_number = all(cell[:1] in "+-.<0123456789" for cell in column)
+    is_number = _are_numbers(column)
     width = max(map(len, (name, *column)))
     return [cell.rjust(width) if is_number else cell.ljust(width) for cell in (name, *column)]
 

@@ -138,11 +138,17 @@ def test_without_duckdb_it_says_what_to_install(run, forecasts, monkeypatch):
     assert done.err == "calibrant: reading files needs duckdb: pip install 'calibrant[files]'\n"
 
 
-def test_the_demo(run, monkeypatch):
+def test_the_demo(run, monkeypatch, tmp_path):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("plotly")
     quick = partial(cb.assess, n_resamples=39)
     monkeypatch.setattr("calibrant.assessment.assess.assess", quick)
-    done = run("demo")
-    assert done.code == 0
-    assert done.out.count("Brier score") == 3
-    content = json.loads(run("demo", "--json").out)
-    assert list(content) == ["rain", "flares_DAFFS", "resnet34"]
+    done = run("demo", "-o", "demo.html")
+    assert (done.code, done.err) == (0, "")
+    # A verdict, a diagram, the report, and what to try next.
+    for part in ("The smooth calibration error is", "observed", str(tmp_path / "demo.html")):
+        assert part in "".join(done.out.split("\n"))
+    assert "Try next:\n  calibrant assess FILE.csv --label OUTCOME --prob PREDICTION\n" in done.out
+    assert "SIDC" in (tmp_path / "demo.html").read_text()
+    assert "demo.html" not in run("demo").out
+    assert list(json.loads(run("demo", "--json").out)) == ["rain"]

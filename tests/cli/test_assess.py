@@ -285,15 +285,15 @@ def classes(write):
 def test_classes_are_called_as_their_columns_end(run, classes):
     path, y, p, names = classes
     expected = cb.assess(y, p, labels=names, n_resamples=50).to_dict()
-    assert_nearly_equal(found(run, path, "--label", "animal", "--prob", "p_*"), expected)
+    assert_nearly_equal(found(run, path, "--label", "animal", "--classes", "p_*"), expected)
     assert [row["label"] for row in expected["classes"]] == names
 
 
 def test_classes_under_given_names_and_numbers(run, classes):
     path, _, _, _ = classes
-    numbered = found(run, path, "--label", "number", "--prob", "p_*")
+    numbered = found(run, path, "--label", "number", "--classes", "p_*")
     assert [row["label"] for row in numbered["classes"]] == ["0", "1", "2"]
-    given = [f"--prob={name}=p_{name}" for name in ("dog", "car", "cat")]
+    given = [f"--classes={name}=p_{name}" for name in ("dog", "car", "cat")]
     named = found(run, path, "--label", "animal", *given)
     assert [row["label"] for row in named["classes"]] == ["dog", "car", "cat"]
     assert_nearly_equal(named["estimates"], numbered["estimates"])
@@ -302,12 +302,12 @@ def test_classes_under_given_names_and_numbers(run, classes):
 def test_one_class_against_the_rest(run, classes):
     path, y, p, names = classes
     expected = cb.assess(y, p, labels=names, multiclass="car", n_resamples=50).to_dict()
-    options = ("--label", "animal", "--prob", "p_*", "--multiclass", "car")
+    options = ("--label", "animal", "--classes", "p_*", "--multiclass", "car")
     assert_nearly_equal(found(run, path, *options), expected)
 
 
 def test_classes_are_listed(run, classes):
-    done = run("assess", classes[0], "--label", "animal", "--prob", "p_*", *QUICK)
+    done = run("assess", classes[0], "--label", "animal", "--classes", "p_*", *QUICK)
     assert "\ncat " in done.out
     # recalibrate has a Brier score of all classes.
     means = " ".join(done.out.split()).partition("n = ")[2]
@@ -364,7 +364,7 @@ def test_words_for_nothing_are_names_of_groups(run, write, monkeypatch):
 def test_words_for_nothing_are_names_of_classes(run, write):
     rows = "NA,0.75,0.25\nEU,0.5,0.5\nNA,0.5,0.5\n,0.5,0.5\n"
     path = write("c.csv", "label,p_NA,p_EU\n" + rows)
-    options = ("--label", "label", "--prob", "p_*", "--on-invalid", "drop", *QUICK, "--json")
+    options = ("--label", "label", "--classes", "p_*", "--on-invalid", "drop", *QUICK, "--json")
     done = run("assess", path, *options)
     assert done.err == "calibrant: 1 row of 4 left out: 1 with null or nan in 'label'\n"
     assert json.loads(done.out)["n"] == 3

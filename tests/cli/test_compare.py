@@ -94,7 +94,7 @@ def three_classes(seed, order="cat car dog", n=200):
 def test_classes_are_matched_by_name(run, write):
     one, two = write("one.csv", three_classes(1)), write("two.csv", three_classes(2))
     other = write("other.csv", three_classes(2, "dog cat car"))
-    options = ("--label", "y", "--prob", "p_*", *QUICK, "--json")
+    options = ("--label", "y", "--classes", "p_*", *QUICK, "--json")
     expected = json.loads(run("compare", one, two, *options).out)
     found = json.loads(run("compare", one, other, *options).out)
     assert found["pairs"][0]["difference"] == expected["pairs"][0]["difference"]
@@ -103,19 +103,28 @@ def test_classes_are_matched_by_name(run, write):
 def test_models_of_other_classes_are_refused(run, write):
     fewer = three_classes(2).replace("p_dog", "q")
     one, two = write("one.csv", three_classes(1)), write("two.csv", fewer)
-    done = run("compare", one, two, "--label", "y", "--prob", "p_*")
+    done = run("compare", one, two, "--label", "y", "--classes", "p_*")
     assert done.code == 2
     assert "in 'one' they are 'cat', 'car', 'dog' and in 'two' 'cat', 'car'" in done.err
 
 
-def test_a_binary_model_is_not_compared_with_one_of_three_classes(run, write):
-    labels = [0, 1, 1, 0, 1, 0]
-    rows = [f"{y},{0.2 + 0.1 * i}" for i, y in enumerate(labels)]
-    one = write("one.csv", "y,p\n" + "\n".join(rows))
-    rows = [f"{y},0.5,{0.3 + 0.01 * i},{0.2 - 0.01 * i}" for i, y in enumerate(labels)]
-    three = write("three.csv", "y,p_0,p_1,p_2\n" + "\n".join(rows))
-    for files in ((one, three), (three, one)):
-        done = run("compare", *files, "--label", "y", "--prob", "p*", *QUICK)
-        assert done.code == 2
-        assert "models must have the same classes; " in done.err
-        assert "'one' has one column of probabilities and 'three' has 3" in done.err
+def test_clusters_and_percentages(run, forecasts, write):
+    options = ("--label", "y", "--prob", "p", "--prob", "q", "--clusters", "g", *QUICK, "--json")
+    done = run("compare", forecasts, *options)
+    header, *lines = forecasts.read_text().splitlines()
+    names, rows = header.split(","), [line.split(",") for line in lines]
+    column = {name: [row[i] for row in rows] for i, name in enumerate(names)}
+    y, p, q = (np.array(column[name], dtype=float) for name in "ypq")
+    expected = compare(y, {"p": p, "q": q}, clusters=column["g"], n_resamples=50)
+    assert_nearly_equal(json.loads(done.out), expected.to_dict())
+    columns = zip(y, 100 * p, 100 * q, column["g"], strict=True)
+    percent = "".join(f"{a},{b},{c},{g}\n" for a, b, c, g in columns)
+    done = run("compare", write("percent.csv", "y,p,q,g\n" + percent), *options, "--percent")
+    assert_nearly_equal(json.loads(done.out), expected.to_dict())
+
+
+def test_several_files_take_one_column_each(run, forecasts, write):
+    other = write("other.csv", forecasts.read_text())
+    done = run("compare", forecasts, other, "--label", "y", "--prob", "p", "--prob", "q")
+    assert (done.code, done.out) == (2, "")
+    assert "each of several files is a model: give one --prob, or --classes" in done.err

@@ -168,8 +168,8 @@ def test_a_report_of_several_models(run, forecasts, tmp_path):
 
 def test_resamples_of_a_report_are_those_of_its_comparison(run, forecasts, monkeypatch):
     written = {}
-    page = importlib.import_module("calibrant.reporting.html_page")
-    monkeypatch.setattr(page, "write_page", lambda *_, **parts: written.update(parts))
+    module = importlib.import_module("calibrant.reporting.model_report")
+    monkeypatch.setattr(module, "page", lambda *_, **parts: written.update(parts) or "page")
     models = ("--prob", "p", "--prob", "q", *QUICK)
     assert run("report", forecasts, "--label", "y", *models, "--out", "f.html").code == 0
     y, p, q = np.loadtxt(forecasts, delimiter=",", skiprows=1, usecols=(0, 1, 2)).T
@@ -196,7 +196,7 @@ def test_columns_of_classes_are_classes(run, classes, tmp_path, command, label):
     pytest.importorskip("plotly")
     pytest.importorskip("jinja2")
     ending = {"plot": "svg", "report": "html"}[command]
-    options = (command, classes, "--label", label, "--prob", "p_*", *QUICK)
+    options = (command, classes, "--label", label, "--classes", "p_*", *QUICK)
     done = run(*options, "--out", f"a.{ending}")
     assert (done.code, done.err) == (0, f"calibrant: wrote a.{ending}\n")
     assert run(*options, "--multiclass", "confidence", "--out", f"b.{ending}").code == 0
@@ -204,7 +204,7 @@ def test_columns_of_classes_are_classes(run, classes, tmp_path, command, label):
 
 
 def test_columns_of_classes_are_no_models(run, classes):
-    done = run("compare", classes, "--label", "animal", "--prob", "p_*", *QUICK)
+    done = run("compare", classes, "--label", "animal", "--classes", "p_*", *QUICK)
     assert done.code == 2
     assert "there must be two models to compare; got 'classes' alone" in done.err
 

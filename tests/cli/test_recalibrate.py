@@ -117,7 +117,7 @@ def test_one_recalibrated_column_per_class(run, classes, tmp_path, method):
     from calibrant.recalibration import load
 
     path, p = classes
-    fit = ("--label", "class", "--prob", "p_*", "--method", method, "--level", "0.001", *QUICK)
+    fit = ("--label", "class", "--classes", "p_*", "--method", method, "--level", "0.001", *QUICK)
     done = run("recalibrate", path, *fit, "--save", "m.json", "--out", "m.parquet")
     assert done.code == 0
     # Not what assess calls the Brier score.
@@ -127,8 +127,8 @@ def test_one_recalibrated_column_per_class(run, classes, tmp_path, method):
     recalibrated = duckdb.read_parquet(str(tmp_path / "m.parquet")).fetchnumpy()
     expected = load(tmp_path / "m.json").predict(p)
     assert np.stack([recalibrated[name] for name in names], axis=1) == nearly(expected)
-    given = [f"--prob=p_{name}" for name in ("cat", "dog", "fox")]
-    for probs in (["--prob", "p_*"], given):
+    given = [f"--classes=p_{name}" for name in ("cat", "dog", "fox")]
+    for probs in (["--classes", "p_*"], given):
         assert run("recalibrate", path, "--using", "m.json", *probs, "--out", "a.parquet").code == 0
         again = duckdb.read_parquet(str(tmp_path / "a.parquet")).fetchnumpy()
         assert all(again[name] == nearly(recalibrated[name]) for name in names)

@@ -62,7 +62,16 @@ def test_groups_that_would_share_a_file(run, write, tmp_path):
 def test_one_sketch_per_class(run, write, tmp_path):
     path = write("c.csv", "animal,cat,dog\ncat,0.7,0.3\ndog,0.2,0.8\n")
     done = run(
-        "sketch", path, "--prob", "cat", "--prob", "dog", "--label", "animal", "--out", "{}.sketch"
+        "sketch",
+        path,
+        "--classes",
+        "cat",
+        "--classes",
+        "dog",
+        "--label",
+        "animal",
+        "--out",
+        "{}.sketch",
     )
     assert done.code == 0
     assert cb.Sketch.load(tmp_path / "dog.sketch") == cb.Sketch(2520).update([0, 1], [0.3, 0.8])
@@ -95,7 +104,7 @@ def test_a_third_label_in_another_file(run, write):
     paths = write("a.csv", "p,y\n0.5,ja\n0.1,nein\n"), write("b.csv", "p,y\n0.5,ja\n0.1,no\n")
     done = run("sketch", *paths, *NAMED, "--pos-label", "ja", "--out", "s.sketch")
     assert done.code == 2
-    assert "got 3 ('ja', 'nein', 'no'): give one --prob per class" in done.err
+    assert "got 3 ('ja', 'nein', 'no'): name the columns of all classes with --classes" in done.err
 
 
 @pytest.mark.parametrize(
@@ -109,7 +118,7 @@ def test_a_third_label_in_another_file(run, write):
 )
 def test_classes_are_called_as_their_columns_end(run, write, tmp_path, content, names):
     path = write("c.csv", content)
-    options = ("--prob", "p_*", "--label", "animal", "--out", "{}.sketch")
+    options = ("--classes", "p_*", "--label", "animal", "--out", "{}.sketch")
     assert run("sketch", path, *options).code == 0
     first, second = (cb.Sketch.load(tmp_path / f"{name}.sketch") for name in names.split())
     assert first == cb.Sketch(2520).update([1, 0], [0.7, 0.2])

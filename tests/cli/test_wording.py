@@ -25,7 +25,7 @@ def test_outcomes_under_any_name(run, write, name):
     done = run("assess", path, "--label", name, "--prob", "p")
     assert done.err == (
         f"calibrant: label column '{name}' must be 0 or 1 (or soft) for one column of "
-        "probabilities; got 3 labels such as 2: give one --prob per class\n"
+        "probabilities; got 3 labels such as 2: name the columns of all classes with --classes\n"
     )
 
 
@@ -83,7 +83,7 @@ def test_a_positive_label_under_any_name_among_several(run, write, positive):
     present = ", ".join(map(repr, sorted([positive, "measure", "cv"])))
     assert done.err == (
         "calibrant: label column 'y' must have two labels where --pos-label is given; got 3 "
-        f"({present}): give one --prob per class\n"
+        f"({present}): name the columns of all classes with --classes\n"
     )
 
 

@@ -32,7 +32,7 @@ def test_containers():
     for y, p in (
         (Y.tolist(), P.tolist()),
         (tuple(Y.tolist()), tuple(P.tolist())),
-        (pandas.Series(Y, index=[9, 8, 7, 6, 5]), pandas.Series(P)),
+        (pandas.Series(Y, index=[9, 8, 7, 6, 5]), pandas.Series(P, index=[9, 8, 7, 6, 5])),
         (pandas.Series(Y, dtype="Int64"), pandas.Series(P, dtype="Float64")),
         (polars.Series(Y), polars.Series(P)),
         (pyarrow.array(Y), pyarrow.chunked_array([P[:2], P[2:]])),
@@ -123,16 +123,21 @@ BAD = {
     "lengths": (Y[:4], P, "y_prob must have as many rows as y_true; got 5 and 4"),
     "swapped": (P, Y, r"y_true and y_prob look swapped, .*: exchange them"),
     "text labels": (
-        ["no", "yes", "yes", "no", "yes"],
+        ["out", "in", "in", "out", "in"],
         P,
-        "got the labels 'no' and 'yes': name the positive one with pos_label$",
+        "got the labels 'in' and 'out': name the positive one with pos_label$",
+    ),
+    "yes and true": (
+        ["no", "true", "true", "no", "true"],
+        P,
+        "got the labels 'no' and 'true': name the positive one with pos_label$",
     ),
     "text digits": (
         ["0", "1", "1", "0", "1"],
         P,
         "labels '0' and '1': name the positive one with pos_label",
     ),
-    "one text label": (["yes"] * 5, P, "got 'yes' in every row: name the positive one"),
+    "one text label": (["in"] * 5, P, "got 'in' in every row: name the positive one"),
     "text classes": (
         list("abcab"),
         P,

@@ -57,17 +57,6 @@ def test_labels_of_unusual_kinds():
     assert cb.ece(numbers, thirds) == cb.ece([0, 1, 2], thirds)
 
 
-def test_dataframe_columns_out_of_order_are_refused():
-    pandas = pytest.importorskip("pandas")
-    rng = np.random.default_rng(0)
-    p = pandas.DataFrame(rng.dirichlet(np.ones(3), 6), columns=["a", "b", "c"])
-    y = list("abcabc")
-    value = cb.ece(y, p, labels=["a", "b", "c"])
-    assert value == cb.ece(y, p.to_numpy(), labels=["a", "b", "c"])
-    with pytest.raises(cb.CalibrantError, match="columns in the order of the classes"):
-        cb.ece(y, p[["b", "a", "c"]], labels=["a", "b", "c"])
-
-
 @pytest.mark.parametrize(
     ("p", "hint"),
     [

@@ -1,10 +1,13 @@
 """Results: read-only, printed with meaningful digits, as dataframes of any library, as HTML."""
 
+import json
+import re
 import sys
 from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from matplotlib.text import Text
 
 import calibrant as cb
 from calibrant import _base
@@ -133,3 +136,51 @@ def test_pandas_is_not_loaded_for_other_frames(tables):
     before = "pandas" in sys.modules
     tables["bins"].to_frame("polars")
     assert ("pandas" in sys.modules) == before
+
+
+def test_every_result_is_json_markdown_and_a_page(tables, rows, tmp_path):
+    for name, table in {**tables, "estimate": cb.estimate("ece", *rows, n_resamples=99)}.items():
+        assert json.loads(table.to_json()) == json.loads(json.dumps(table.to_dict())), name
+        assert re.search(r"^\|( ---:? \|)+$", table.to_markdown(), re.MULTILINE), name
+        if name != "assessment":  # whose page is the report
+            page = table.to_html(tmp_path / "x.html", title="<T>")
+            assert (tmp_path / "x.html").read_text() == page
+            assert "<h1>&lt;T&gt;</h1>" in page
+            assert ("<img" in page) == hasattr(table, "plot")
+    assert tables["bins"].to_json(tmp_path / "x.json") == (tmp_path / "x.json").read_text()
+
+
+def test_numbers_that_are_not_finite_are_null_in_json():
+    found = Example("a", np.array([1.0, np.inf, np.nan]), float("inf"))
+    assert json.loads(found.to_json()) == {
+        "name": "a",
+        "values": [1.0, None, None],
+        "p_value": None,
+    }
+
+
+def test_markdown_shows_names_as_they_are(rows):
+    y, p = rows
+    found = cb.compare(y, {"a|b": p, "<b>*_": p**2}, n_resamples=99)
+    assert r"| a\|b |" in found.to_markdown()
+    assert r"| &lt;b&gt;\*\_ |" in found.to_markdown()
+    assert "<b>" not in found.to_html()
+
+
+def test_models_and_groups_are_drawn(tables):
+    ax = tables["pairs"].plot()
+    names = [f"{model.rank}. {model.name}" for model in tables["pairs"].models]
+    assert [text.get_text() for text in ax.get_yticklabels()] == names
+    ax = tables["groups"].plot()
+    assert [text.get_text() for text in ax.get_yticklabels()] == ["0", "1", "2", "(none)"]
+    assert tables["groups"].plot(ax=ax) is ax
+
+
+def test_a_recalibration_is_drawn_before_and_after(rows):
+    recalibration = pytest.importorskip("calibrant.recalibration")
+    found = recalibration.recalibrate(*rows, n_resamples=99)
+    assert found.helps
+    ax = found.plot()
+    texts = " ".join(text.get_text() for text in ax.figure.findobj(Text))
+    assert "as given" in texts
+    assert f"{found.method}, held out" in texts

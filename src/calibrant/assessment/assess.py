@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, TabularResult, columns_of, write_atomically
+from calibrant._base import Result, TabularResult, columns_of, written
 from calibrant._version import __version__
 from calibrant.assessment.verdict import Findings, Interval, Kind, ScoreRange, Verdict
 from calibrant.curves.bands import Band
@@ -27,11 +27,12 @@ from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import (
     ClassTable,
-    RowOptions,
+    FrameOptions,
     check_is_one,
     read_table,
     reduce_table,
 )
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Pooled, Problem
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
@@ -59,6 +60,7 @@ from calibrant.measures.point_masses import PointMasses, point_masses
 from calibrant.measures.registry import MeasureInfo, assessed
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.smooth import SmoothError
+from calibrant.progress import steps
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -264,14 +266,11 @@ class Assessment(TabularResult):
         -------
         str
             The page: verdict, interactive diagrams, tables, and the numbers to download; about
-            2 MB, and no network is needed. For several models see ``calibrant.reporting``.
+            2 MB, and no network is needed. For several models see :func:`calibrant.report`.
         """
         from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
-        text = page(self, title=title, source=source)
-        if path is not None:
-            write_atomically(path, text.encode())
-        return text
+        return written(path, page(self, title=title, source=source))
 
     def _repr_html_(self) -> str:
         from calibrant.reporting.html_page import fragment  # layers: a result may ask to be shown
@@ -292,7 +291,7 @@ class Assessment(TabularResult):
             f"{level} interval": interval_cells(found["low"], found["high"], digits),
             "raw value": [*found["value"][:n], *[None] * len(others)],
         }
-        means = f"n = {self.n}, {self._means()}, Brier score {self.brier_score:.4g}"
+        means = f"n = {self.n:,}, {self._means()}, Brier score {self.brier_score:.4g}"
         notes = [f"- {note}" for note in self.notes]
         return [str(self.verdict), "", TextTable.of(table, digits), "", means, *notes]
 
@@ -301,7 +300,7 @@ class Assessment(TabularResult):
         return f"{observed} {self.prevalence:.4g}, {predicted} {self.mean_prediction:.4g}"
 
 
-class AssessOptions(RowOptions, total=False):
+class AssessOptions(FrameOptions, total=False):
     """Options of :func:`assess`."""
 
     level: float
@@ -323,6 +322,7 @@ def assess(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
     *,
+    data: Any = None,
     level: float = 0.95,
     tolerance: float = 0.01,
     n_bins: int = 15,
@@ -334,19 +334,23 @@ def assess(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
 ) -> Assessment:
     """Return errors with intervals, a test, curves, and a verdict in words.
 
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
 
         (n, C) probabilities are assessed by the confidence in the predicted class, with each class
         against the rest beside it.
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     level : float
         Confidence level.
 
@@ -376,9 +380,13 @@ def assess(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
 
     Returns
     -------
@@ -429,6 +437,13 @@ def assess(
         )
     threshold = None if threshold is None else as_threshold(threshold)
     check_is_one(multiclass, labels)
+    y_true, y_prob, sample_weight, clusters = read_columns(
+        *(data, align),
+        y_true=y_true,
+        y_prob=y_prob,
+        sample_weight=sample_weight,
+        clusters=clusters,
+    )
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(
         level=level,
@@ -440,11 +455,11 @@ def assess(
         version=__version__,
         threshold=threshold,
     )
-    problem = next(reduce_table(table, multiclass, labels).problems())
+    problem = next(reduce_table(table, multiclass).problems())
     binned = read_binned_error(n_bins=settings.n_bins)
     classes: tuple[ClassRow, ...] = ()
     if isinstance(table, ClassTable) and settings.problem == "confidence":
-        classes = tuple(class_rows(table, labels, binned))
+        classes = tuple(class_rows(table, binned))
     known = Clusters.read(clusters, sample_weight, problem, generator)
     return _Assessor(problem, settings, generator, known).assessment(classes)
 
@@ -551,7 +566,7 @@ class _Assessor:
 
     def estimates(self) -> Iterator[Estimate]:
         """Yield the estimate of each measure."""
-        for info in assessed():
+        for info in steps(assessed()):
             if info.sketch == "probability":
                 yield self._estimate(info, self.problem)
             elif self.given.is_exact:
@@ -618,12 +633,10 @@ def _kind(table: Problem | ClassTable, multiclass: Any) -> str:
     return "binary"
 
 
-def class_rows(
-    table: ClassTable, labels: Sequence[Any] | None, binned: BinnedError
-) -> Iterator[ClassRow]:
+def class_rows(table: ClassTable, binned: BinnedError) -> Iterator[ClassRow]:
     """Yield a row for every class, in the order of the columns."""
     smooth, everything = SmoothError(), UniformBins.of(1)
-    names = range(table.n_classes) if labels is None else labels
+    names = range(table.n_classes) if table.labels is None else table.labels
     for label, problem in zip(names, table.classwise().problems(), strict=True):
         weight, pred, true = problem.totals(everything, "weight", "pred", "true")[:, 0].tolist()
         yield ClassRow(label, true / weight, pred / weight, smooth(problem), binned(problem))

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Unpack, overload
+from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -14,14 +14,22 @@ from numpy.typing import ArrayLike
 from calibrant._base import Result, TabularResult, columns_of
 from calibrant.assessment.assess import Certain, effective_rows
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import FrameOptions, RowOptions, one_problem
 from calibrant.data.labels import read_labels
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError, SketchError, shown
-from calibrant.formatting import TextTable, interval_cells, interval_digits, p_cells, percent
+from calibrant.formatting import (
+    TextTable,
+    group_name,
+    interval_cells,
+    interval_digits,
+    p_cells,
+    percent,
+)
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import MIN_CLUSTERS, Clusters, Question, read_codes
@@ -30,6 +38,10 @@ from calibrant.measures.binned import BinnedError, read_binned_error
 from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumulative_differences
 from calibrant.measures.smooth import SmoothError
 from calibrant.numerics.probability import benjamini_hochberg, holm
+from calibrant.progress import steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 Adjustment = Literal["holm", "benjamini_hochberg"]
 
@@ -129,11 +141,14 @@ class GroupTable(TabularResult):
         most 1 - level.
     adjust
         The adjustment of P-values: "holm" or "benjamini_hochberg".
+    by
+        The name of each column of groups; labels are tuples where there are several.
     """
 
     rows: tuple[GroupRow, ...]
     level: float
     adjust: str
+    by: tuple[str, ...] = ("group",)
 
     def __iter__(self) -> Iterator[GroupRow]:
         return iter(self.rows)
@@ -156,17 +171,31 @@ class GroupTable(TabularResult):
         return tuple(row.group for row in self.rows if row.p_adjusted <= 1 - self.level)
 
     def _columns(self) -> dict[str, Any]:
-        names = ("group", "n", "prevalence", "mean_prediction")
+        names = ("n", "prevalence", "mean_prediction")
         others = ("ece", "deviation", "ecce_r", "p_value", "p_adjusted", "small", "note")
         errors = columns_of((row.smooth_ece for row in self.rows), ("value", "low", "high"))
         errors = {"smooth_ece": errors.pop("value"), **errors}
-        return columns_of(self.rows, names) | errors | columns_of(self.rows, others)
+        labels = [row.group if len(self.by) > 1 else (row.group,) for row in self.rows]
+        groups = dict(zip(self.by, map(list, zip(*labels, strict=True)), strict=True))
+        return groups | columns_of(self.rows, names) | errors | columns_of(self.rows, others)
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the smooth calibration error of each group with its interval; return the Axes.
+
+        Filled: miscalibration detected.
+        """
+        from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
+
+        names = [group_name(row.group) for row in self]
+        label = f"smooth_ece, {percent(self.level)} interval; | bias-corrected; filled: detected"
+        found = [row.p_adjusted <= 1 - self.level for row in self]
+        return new_intervals(ax, names, [row.smooth_ece for row in self], label, found)
 
     def _printed(self) -> list[str | TextTable]:
         found = self._columns()
         digits = interval_digits(found["low"], found["high"])
         table = {
-            "group": found["group"],
+            **{name: found[name] for name in self.by},
             "n": found["n"],
             "prevalence": found["prevalence"],
             "mean_pred": found["mean_prediction"],
@@ -191,7 +220,7 @@ def _remarks(row: GroupRow, level: float) -> str:
     return f"{found} {remarks}".strip()
 
 
-class GroupOptions(RowOptions, total=False):
+class GroupOptions(FrameOptions, total=False):
     """Options of :func:`by_group`."""
 
     adjust: Adjustment
@@ -206,13 +235,17 @@ class GroupOptions(RowOptions, total=False):
 def by_group(y_true: Mapping[Any, Sketch], **options: Unpack[GroupOptions]) -> GroupTable: ...
 @overload
 def by_group(
-    y_true: ArrayLike, y_prob: ArrayLike, groups: ArrayLike, **options: Unpack[GroupOptions]
+    y_true: ArrayLike,
+    y_prob: ArrayLike,
+    groups: ArrayLike | Mapping[str, ArrayLike],
+    **options: Unpack[GroupOptions],
 ) -> GroupTable: ...
 def by_group(
     y_true: ArrayLike | Mapping[Any, Sketch],
     y_prob: ArrayLike | None = None,
-    groups: ArrayLike | None = None,
+    groups: ArrayLike | Mapping[str, ArrayLike] | None = None,
     *,
+    data: Any = None,
     adjust: Adjustment = "holm",
     clusters: ArrayLike | None = None,
     level: float = 0.95,
@@ -223,13 +256,15 @@ def by_group(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
 ) -> GroupTable:
     """Measure and test the calibration of each group, with P-values adjusted for their number.
 
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
 
         A dictionary of sketches, one per group, such as :func:`calibrant.sketch` makes with ``by``,
         replaces all three arrays.
@@ -237,7 +272,11 @@ def by_group(
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     groups : array_like, optional
         One label per row: numbers, text or dates, at most 1000 different ones. Missing labels
-        (None, nan, null) are a group of their own, None.
+        (None, nan, null) are a group of their own, None. A dataframe or a dictionary of
+        columns, or with `data` a list of names, makes one group per combination, a tuple.
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     adjust : {"holm", "benjamini_hochberg"}
         "holm": the probability that any calibrated group is called miscalibrated is at most
         1 - level. "benjamini_hochberg": so is the expected proportion of calibrated groups among
@@ -264,9 +303,13 @@ def by_group(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
 
     Returns
     -------
@@ -314,14 +357,23 @@ def by_group(
         given = (y_prob, groups, clusters, sample_weight, multiclass, labels, pos_label)
         problems = [(*one, None) for one in _read_sketches(y_true, given)]
     else:
+        y_true, y_prob, groups, sample_weight, clusters = read_columns(
+            *(data, align),
+            y_true=y_true,
+            y_prob=y_prob,
+            groups=groups,
+            sample_weight=sample_weight,
+            clusters=clusters,
+        )
         whole = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         problems = list(_split(whole, groups, clusters, sample_weight))
     needed = math.ceil(len(problems) / (1 - level))
     assessor = _Assessor(level, binned, n_resamples, rng, needed)
-    rows = [assessor.row(*one) for one in problems]
+    rows = [assessor.row(*one) for one in steps(problems)]
     adjusted = _ADJUSTMENTS[adjust]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
-    return GroupTable(tuple(rows), level, adjust)
+    names = groups if isinstance(groups, Mapping) else validation.column_labels(groups)
+    return GroupTable(tuple(rows), level, adjust, tuple(map(str, names or ("group",))))
 
 
 @dataclass(frozen=True, eq=False)

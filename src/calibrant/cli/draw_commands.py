@@ -46,6 +46,9 @@ Resamples = Annotated[
 ]
 Dpi = Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots per inch.")]
 PageOut = Annotated[str, option("--out", "The file to write: *.html.", "PATH")]
+DemoOut = Annotated[
+    str | None, option("--out", "Write a report on forecasts of solar flares, too: *.html.", "PATH")
+]
 Title = Annotated[str, typer.Option("--title", help="The heading of the page.")]
 
 # Without date and software the same picture is the same bytes.
@@ -54,6 +57,13 @@ _METADATA: dict[str, dict[str, None]] = {
     ".svg": {"Date": None},
     ".pdf": {"CreationDate": None},
 }
+_NEXT = (
+    "Try next:",
+    "  calibrant assess FILE.csv --label OUTCOME --prob PREDICTION",
+    "  calibrant report FILE.csv --label OUTCOME --prob A --prob B -o report.html",
+    "  calibrant recalibrate FILE.csv --label OUTCOME --prob PREDICTION",
+    "  calibrant --help",
+)
 _KINDS = ("reliability", "cumulative", "bins", "assessment")
 
 
@@ -63,7 +73,9 @@ def plot(
     kind: Kind = None,
     along: Along = None,
     label: options.Label = None,
-    prob: options.ProbOfModels = None,
+    prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     by: options.By = None,
     multiclass: options.Multiclass = None,
@@ -76,40 +88,41 @@ def plot(
 ) -> None:
     r"""Draw a reliability diagram, or another one, to a file.
 
-    Several columns of probabilities are several models in one diagram, unless --multiclass or the
-    labels show that they are classes. With --by there is one panel per group. With --along the
-    diagram shows whether predictions are right on average in each month, for example, or region.
+    Several --prob are several models in one diagram. With --by there is one panel per group. With
+    --along the diagram shows whether predictions are right on average in each month, for example,
+    or region.
 
     \b
-    calibrant plot forecasts.csv --label rain --prob p --out rain.png
-    calibrant plot flares.csv --label flare --prob NOAA --prob SIDC --out flares.svg
-    calibrant plot forecasts.csv --label rain --prob p --kind cumulative --out cumulative.pdf
-    calibrant plot flares.csv --label flare --prob NOAA --along date --out bias.svg
+    calibrant plot forecasts.csv --label rain --prob p -o rain.png
+    calibrant plot flares.csv --label flare --prob NOAA --prob SIDC -o flares.svg
+    calibrant plot forecasts.csv --label rain --prob p --kind cumulative -o cumulative.pdf
+    calibrant plot flares.csv --label flare --prob NOAA --along date -o bias.svg
     """
     from calibrant._base import write_atomically
-    from calibrant.cli.screen import waiting
-    from calibrant.cli.tables import read_each
+    from calibrant.cli.tables import read
+    from calibrant.progress import shown
 
     if kind is not None and kind not in _KINDS:
         raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
-    if along is not None and (kind is not None or by is not None):
+    if along is not None and (kind is not None or by):
         other = "--by" if kind is None else "--kind"
         raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
     if along is not None and along == label:
         raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
     path = check_out(out, tuple(_METADATA), files)
     request = Request(
-        *(files, label, prob or (), weight, by, along),
+        *(files, label, prob or (), classes or (), percent, weight, by or ()),
+        along=along,
         pos_label=pos_label,
         multiclass=multiclass,
         on_invalid=on_invalid,
         form=form,
-        each=multiclass is None,
+        all=True,
     )
-    models = read_each(request, needs_rows=along is not None)
-    with waiting("drawing"):
+    models = read(request, needs_rows=along is not None)
+    with shown("drawing"):
         asked = {"rng": seed} | ({} if resamples is None else {"n_resamples": resamples})
-        draw = _diagram if by is None else _panels
+        draw = _panels if by else _diagram
         figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
     say(f"wrote {path}")
@@ -130,22 +143,17 @@ def _along(models: dict[str, Data], along: str) -> Figure:
 def _diagram(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
     """Return one diagram of one model, or of several."""
     from calibrant import plot
+    from calibrant.cli.measure_commands import together
 
     if kind == "assessment":
         _check_one_model(models, "--kind assessment")
     draw: Any = plot.bins_sweep if kind == "bins" else getattr(plot, kind)
-    first = next(iter(models.values()))
-    if len(models) == 1:
-        return _figure(first.call(draw, **asked))
-    if len(first.pair) == 1:
-        return _figure(draw({name: data.pair[0] for name, data in models.items()}, **asked))
-    predictions = {name: data.pair[1] for name, data in models.items()}
-    return _figure(draw(first.pair[0], predictions, **first.options, **asked))
+    return _figure(together(models).call(draw, **asked))
 
 
 def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure:
     """Return a panel for each group of one model."""
-    from calibrant.cli.screen import group_name
+    from calibrant.formatting import group_name
     from calibrant.plot import small_multiples
 
     _check_one_model(models, "--by")
@@ -155,8 +163,12 @@ def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure
     if data.groups is None:
         sketches = {group_name(group): one for group, one in data.pair[0].items()}
         return small_multiples(sketches, kind=kind, **asked).figure  # type: ignore[arg-type]
+    groups = data.groups
+    if isinstance(groups, dict):
+        groups = list(zip(*groups.values(), strict=True))
     # Rows without a group have a panel, too.
-    groups = [group_name(group) for group in data.groups] if None in data.groups else data.groups
+    if None in groups or any(isinstance(group, tuple) for group in groups):
+        groups = [group_name(group) for group in groups]
     return data.call(small_multiples, kind=kind, by=groups, **asked).figure
 
 
@@ -185,14 +197,18 @@ def report(
     files: options.Files,
     out: PageOut,
     label: options.Label = None,
-    prob: options.ProbOfModels = None,
+    prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     by: options.By = None,
+    clusters: options.Clusters = None,
     multiclass: options.Multiclass = None,
     pos_label: options.PosLabel = None,
     on_invalid: options.OnInvalid = "raise",
     form: options.Form = None,
     level: options.Level = 0.95,
+    tolerance: options.Tolerance = 0.01,
     bins: options.Bins = 15,
     threshold: options.Threshold = None,
     resamples: options.Resamples = 1000,
@@ -201,74 +217,74 @@ def report(
 ) -> None:
     r"""Write a report as a self-contained page of HTML.
 
-    Verdicts, interactive diagrams and tables in one file, which needs no network. Several columns
-    of probabilities are several models, compared with each other, unless --multiclass or the labels
-    show that they are classes.
+    Verdicts, interactive diagrams and tables in one file, which needs no network. Several --prob
+    are several models, compared with each other.
 
     \b
-    calibrant report forecasts.csv --label rain --prob p --out rain.html
-    calibrant report flares.csv --label flare --prob NOAA --prob SIDC --out flares.html
+    calibrant report forecasts.csv --label rain --prob p -o rain.html
+    calibrant report flares.csv --label flare --prob NOAA --prob SIDC -o flares.html
     """
-    from calibrant.assessment.assess import assess
-    from calibrant.assessment.groups import by_group
-    from calibrant.cli.measure_commands import side_by_side
-    from calibrant.cli.screen import waiting
-    from calibrant.cli.tables import read_each
-    from calibrant.inference.compare import compare
-    from calibrant.reporting.html_page import write_page
+    from calibrant.cli.measure_commands import together
+    from calibrant.cli.tables import read
+    from calibrant.progress import shown
+    from calibrant.reporting import report as write_report
 
     path = check_out(out, (".html", ".htm"), files)
     request = Request(
-        *(files, label, prob or (), weight, by),
+        *(files, label, prob or (), classes or (), percent, weight, by or ()),
+        clusters=clusters,
         pos_label=pos_label,
         multiclass=multiclass,
         on_invalid=on_invalid,
         form=form,
-        each=multiclass is None,
+        all=True,
     )
-    asked: dict[str, Any] = {"level": level, "n_resamples": resamples, "rng": seed}
     # All rows and their groups are both shown, which sketches by group cannot.
-    models = read_each(request, needs_rows=by is not None)
-    groups = None
-    with waiting("measuring"):
-        if by is not None:
-            _check_one_model(models, "--by")
-            (data,) = models.values()
-            groups = data.call(by_group, groups=data.groups, n_bins=bins, **asked)
-        of_all: dict[str, Any] = {"n_bins": bins, "threshold": threshold, **asked}
-        found = {name: data.call(assess, **of_all) for name, data in models.items()}
-        # Models are compared row by row, which sketches cannot be.
-        comparison = None
-        if len(models) > 1 and all(len(data.pair) > 1 for data in models.values()):
-            comparison = side_by_side(models).call(compare, **asked)
-        write_page(
-            *(path, found if len(found) > 1 else next(iter(found.values()))),
+    models = read(request, needs_rows=bool(by or clusters))
+    if by:
+        _check_one_model(models, "--by")
+    data = together(models)
+    with shown("measuring"):
+        data.call(
+            write_report,
+            path=path,
+            groups=data.groups,
             title=title,
             source=request.source(),
-            groups=groups,
-            comparison=comparison,
+            level=level,
+            tolerance=tolerance,
+            n_bins=bins,
+            threshold=threshold,
+            n_resamples=resamples,
+            rng=seed,
         )
     say(f"wrote {path}")
 
 
-def demo(json: options.Json = False) -> None:
-    """Assess bundled forecasts of rain, solar flares and images."""
+def demo(out: DemoOut = None, json: options.Json = False) -> None:
+    """Assess bundled forecasts of rain and solar flares."""
     from rich.text import Text
 
     from calibrant.assessment.assess import assess
     from calibrant.cli.messages import write_json
     from calibrant.cli.screen import assessment_parts, show
-    from calibrant.datasets import load_flares, load_imagenet, load_rain
+    from calibrant.datasets import load_flares, load_rain
 
-    loaded = {
-        "Rain in Tampere in 2003, forecast a day ahead": load_rain(),
-        "Solar flares in 2016 and 2017, forecast by DAFFS": load_flares("DAFFS"),
-        "Confidence of a ResNet-34 in its answers, 50 000 images": load_imagenet("resnet34"),
-    }
-    found = {title: assess(*data) for title, data in loaded.items()}
+    path = None if out is None else check_out(out, (".html", ".htm"))
+    rain = assess(*load_rain())
     if json:
-        names = [data.name for data in loaded.values()]
-        write_json({name: one.to_dict() for name, one in zip(names, found.values(), strict=True)})
+        write_json({"rain": rain.to_dict()})
         return
-    for title, one in found.items():
-        show(Text(title, style="bold underline"), "", *assessment_parts(one), "")
+    title = "Rain in Tampere in 2003, forecast a day ahead: are the probabilities calibrated?"
+    show(Text(title, style="bold underline"), "", *assessment_parts(rain), "")
+    if path is not None:
+        from calibrant.progress import shown
+        from calibrant.reporting import report as write_report
+
+        days = {name: load_flares(name) for name in ("DAFFS", "NOAA", "SIDC")}
+        models = {name: one.y_prob for name, one in days.items()}
+        with shown("writing a report"):
+            title = "Forecasts of solar flares"
+            write_report(days["DAFFS"].y_true, models, path, title=title)
+        show(f"Three forecasters of solar flares are compared in {path.resolve()}", "")
+    show(*_NEXT)

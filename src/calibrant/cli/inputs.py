@@ -14,9 +14,7 @@ import tempfile
 import zlib
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import replace
 from fnmatch import fnmatchcase
-from itertools import takewhile
 from pathlib import Path
 from typing import NamedTuple
 
@@ -25,6 +23,7 @@ import numpy as np
 from calibrant._base import AnyArray
 from calibrant.cli.messages import is_terminal, say
 from calibrant.cli.options import Request
+from calibrant.data.labels import class_names, n_common
 from calibrant.data.validation import check_choice
 from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, inventory
@@ -72,23 +71,9 @@ def label_named(text: str, present: Collection[str]) -> str:
     return same[0] if len(same) == 1 and text not in present else text
 
 
-def class_names(columns: Columns, present: Collection[str]) -> list[str]:
-    """Return the class of each column of probabilities, as it is called among the labels.
-
-    That is the name given as CLASS=COLUMN; or the names of the columns, without as much of their
-    common prefix and suffix as gives the most labels; or the numbers from 0.
-    """
-    if columns.classes:
-        return [str(name) for name in columns.classes]
-    names = list(columns.probs)
-    front, back = _n_common(names), _n_common([name[::-1] for name in names])
-    candidates = [
-        [name[start : len(name) - stop] for name in names]
-        for start in range(front + 1)
-        for stop in range(back + 1)
-    ]
-    candidates.append([str(i) for i in range(len(names))])
-    return max(candidates, key=lambda each: len(set(present).intersection(each)))
+def classes_of(columns: Columns, present: Collection[str]) -> list[str]:
+    """Return the class of each column: as given by CLASS=COLUMN, or else by the column's name."""
+    return [str(name) for name in columns.classes] or class_names(columns.probs, present)
 
 
 # Columns.
@@ -128,43 +113,41 @@ def columns_of(reader: Reader, paths: Sequence[Path], request: Request) -> Colum
 
 def _chosen(request: Request, file: OpenFile) -> Columns:
     """Return the columns that are named or inferred, and report those that are inferred."""
-    classes, probs = expanded(request.probs, list(file.all_types), each=request.each)
-    taken = {request.label, request.weight, request.by, request.along, *probs}
+    option = "--classes" if request.classes else "--prob"
+    names, probs = expanded(request.classes or request.probs, list(file.all_types), option)
+    if request.classes and len(probs) < 2:
+        raise CalibrantError(f"--classes must name a column for each class; got {probs[0]!r:.80}")
+    labels = (*request.by, *(() if request.clusters is None else (request.clusters,)))
+    taken = {request.label, request.weight, request.along, *labels, *probs}
     label, inferred = request.label, {}
     if not probs:
-        probs = _inferred(file, taken, _PROB, several=request.each)
+        most = 100 if request.is_percent else 1
+        probs = _inferred(file, taken, _PROB, several=request.all, most=most)
         inferred["--prob"] = ", ".join(map(repr, probs))
     if label is None:
-        any_label = request.pos_label is not None or (len(probs) > 1 and not request.each)
+        any_label = request.pos_label is not None or bool(request.classes)
         (label,) = _inferred(file, {*taken, *probs}, _LABEL, any_label=any_label)
         inferred["--label"] = repr(label)
     if inferred:
         say("taking " + " and ".join(f"{option} {name}" for option, name in inferred.items()))
-    columns = Columns(label, probs, classes, request.weight, request.by, along=request.along)
-    is_multiclass = len(probs) > 1 and (
-        not request.each or (request.pos_label is None and _are_classes(file, columns))
+    # Sketches are made by one column of groups; of several, rows are held in memory.
+    by = request.by[0] if len(request.by) == 1 else None
+    return Columns(
+        *(label, probs, names, request.weight, by),
+        is_multiclass=bool(request.classes),
+        along=request.along,
+        keys=labels[len(request.by) * (by is not None) :],
+        is_percent=request.is_percent,
     )
-    return replace(columns, is_multiclass=is_multiclass)
-
-
-def _are_classes(file: OpenFile, columns: Columns) -> bool:
-    """Tell whether labels are not outcomes but the classes that the columns are named after."""
-    if columns.label not in file.all_types:
-        return False  # reported when it is read
-    values = (
-        file.rows.limit(_PEEK_ROWS).project(f"TRY({file.sql(columns.label)}) AS label").distinct()
-    )
-    present = [key_of(value) for (value,) in values.filter("label IS NOT NULL").fetchall()]
-    if all(isinstance(value, int | float) and 0 <= value <= 1 for value in present):
-        return False
-    labels = set(map(label_text, present))
-    return labels <= set(class_names(columns, labels))
 
 
 def expanded(
-    given: Sequence[str], names: Sequence[str], *, each: bool
+    given: Sequence[str], names: Sequence[str], option: str
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """Return the classes given in --prob, if any, and the columns that its values mean."""
+    """Return the names given to columns, if any, and the columns that the values of an option mean.
+
+    Classes are all named, or none is.
+    """
     found: list[tuple[str, str]] = []
     for one in given:
         name, equals, column = one.rpartition("=")
@@ -175,16 +158,16 @@ def expanded(
         else:
             matching = [("", column) for column in names if fnmatchcase(column, one)]
             if not matching:
-                raise CalibrantError(f"no column matches --prob {one!r:.80}; {inventory(names)}")
+                raise CalibrantError(f"no column matches {option} {one!r:.80}; {inventory(names)}")
             found += matching
     columns = tuple(column for _, column in found)
     if len(set(columns)) < len(columns):
         repeated = ", ".join(map(repr, columns))
-        raise CalibrantError(f"--prob must name each column once; got {repeated:.100}")
+        raise CalibrantError(f"{option} must name each column once; got {repeated:.100}")
     if not any(name for name, _ in found):
         return (), columns
-    if not each and not all(name for name, _ in found):
-        raise CalibrantError("--prob must be CLASS=COLUMN for every class, or for none")
+    if option == "--classes" and not all(name for name, _ in found):
+        raise CalibrantError("--classes must be CLASS=COLUMN for every class, or for none")
     return tuple(name or column for name, column in found), columns
 
 
@@ -195,19 +178,20 @@ def _inferred(
     *,
     several: bool = False,
     any_label: bool = False,
+    most: int = 1,
 ) -> tuple[str, ...]:
-    """Return the only candidate, or `several`, or ask for a name."""
+    """Return the only candidate, or `several`, or ask for a name; probabilities go up to `most`."""
     names = list(file.all_types)
     free = [name for name in names if name not in taken]
     usual = [name for name in free if re.fullmatch(role.names, name.lower())]
-    fitting = _fitting(file, usual or free, role, any_label=any_label)
+    fitting = _fitting(file, usual or free, role, most, any_label=any_label)
     for candidates in (fitting, usual):
         if len(candidates) == 1 or (several and candidates):
             return tuple(candidates)
         if candidates:
-            front = candidates[0][: _n_common(candidates)]
+            front = candidates[0][: n_common(candidates)]
             is_all = {name for name in names if name.startswith(front)} <= set(candidates)
-            shortest = f"--prob '{front}*'" if front and is_all else "one --prob each"
+            shortest = f"--classes '{front}*'" if front and is_all else "one --classes each"
             hint = f", or all, as classes, with {shortest}" * (role is _PROB)
             listed = ", ".join(map(repr, candidates[:8])) + ", ..." * (len(candidates) > 8)
             raise CalibrantError(
@@ -218,7 +202,9 @@ def _inferred(
     )
 
 
-def _fitting(file: OpenFile, names: Sequence[str], role: _Role, *, any_label: bool) -> list[str]:
+def _fitting(
+    file: OpenFile, names: Sequence[str], role: _Role, most: int, *, any_label: bool
+) -> list[str]:
     """Return the columns whose first rows look like outcomes or probabilities."""
     conditions = []
     for name in names:
@@ -228,17 +214,12 @@ def _fitting(file: OpenFile, names: Sequence[str], role: _Role, *, any_label: bo
         if role is _LABEL:
             conditions.append("true" if any_label and kind == "text" else is_binary)
         else:
-            in_range = f"min({value}) >= 0 AND max({value}) <= 1 AND NOT {is_binary}"
+            in_range = f"min({value}) >= 0 AND max({value}) <= {most} AND NOT {is_binary}"
             conditions.append(in_range if kind == "number" else "false")
     if not names:
         return []
     found = file.rows.limit(_PEEK_ROWS).aggregate(", ".join(conditions)).fetchall()[0]
     return [name for name, fits in zip(names, found, strict=True) if fits]
-
-
-def _n_common(names: Sequence[str]) -> int:
-    """Return the length of the common prefix of names."""
-    return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False)))
 
 
 # Files.

@@ -40,6 +40,8 @@ _PLAIN = ("brier_score", "prevalence", "mean_prediction", "n", "p_value")
 _PARTS = ("value", "low", "high")
 _SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _CONDITION = re.compile(r"(?P<name>\w+)(?:\.(?P<part>\w+))?\s*(?P<sign>[<>]=?)\s*(?P<limit>\S+)")
+# The answers of a verdict to the tolerance, by the end of the interval that decides.
+_ANSWERS = {"beyond tolerance": "low", "not within tolerance": "high"}
 _EXAMPLE = "write for example 'smooth_ece.high > 0.05'"
 
 Numbers = Mapping[str, float]
@@ -101,9 +103,17 @@ class Threshold:
         return held
 
 
-def read_thresholds(texts: Sequence[str] | None, *, in_groups: bool) -> list[Threshold]:
+def read_thresholds(
+    texts: Sequence[str] | None, tolerance: float, *, in_groups: bool
+) -> list[Threshold]:
     """Parse all conditions, before any work is done."""
-    return [Threshold.read(text, GROUPS if in_groups else whole()) for text in texts or ()]
+    names = GROUPS if in_groups else whole()
+    return [
+        Threshold.read(text, names)
+        if (end := _ANSWERS.get(" ".join(text.split()))) is None
+        else Threshold(f"smooth_ece.{end}", ">", tolerance)
+        for text in texts or ()
+    ]
 
 
 def exit_code(thresholds: Sequence[Threshold], numbers: Mapping[str, Numbers]) -> int:
@@ -144,13 +154,17 @@ def assess(
     files: options.Files,
     label: options.Label = None,
     prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     by: options.By = None,
+    clusters: options.Clusters = None,
     multiclass: options.Multiclass = None,
     pos_label: options.PosLabel = None,
     on_invalid: options.OnInvalid = "raise",
     form: options.Form = None,
     level: options.Level = 0.95,
+    tolerance: options.Tolerance = 0.01,
     bins: options.Bins = 15,
     threshold: options.Threshold = None,
     resamples: options.Resamples = 1000,
@@ -161,9 +175,12 @@ def assess(
     r"""Assess calibration: errors with intervals, tests, a verdict.
 
     Columns that are not named are inferred where there is just one candidate, and reported on
-    standard error. Up to 4 million rows are held in memory; more are kept as a sketch, in one pass.
+    standard error. Several --prob are models, assessed one after the other; --classes names the
+    columns of one model for several classes. Up to 4 million rows are held in memory; more are kept
+    as a sketch, in one pass.
 
-    A condition of --fail-if is NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
+    A condition of --fail-if is "beyond tolerance" or "not within tolerance", the answers of the
+    verdict to --tolerance, or NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
     one of {assessed}, bias, slope, regret (with --threshold), brier_score, prevalence,
     mean_prediction, n and p_value. With --by it applies to every group, and NAME is one of
     smooth_ece, ece, ecce_r, prevalence, mean_prediction, n, p_value and p_adjusted.
@@ -171,54 +188,71 @@ def assess(
     \b
     calibrant assess forecasts.csv --label rain --prob p
     calibrant assess 'logs/*.parquet' --label clicked --prob p --by country
-    zcat big.csv.gz | calibrant assess - --fail-if 'smooth_ece.high > 0.05'
+    zcat big.csv.gz | calibrant assess - --tolerance 0.02 --fail-if 'beyond tolerance'
     calibrant assess forecasts.csv --threshold 0.25 --fail-if 'regret.high > 0.002'
-    calibrant assess images.csv --label class --prob 'p_*' --json
+    calibrant assess images.csv --label class --classes 'p_*' --json
     """
     from calibrant.assessment.assess import assess as assessed
     from calibrant.assessment.groups import by_group
-    from calibrant.cli.screen import assessment_parts, group_name, group_parts, show, waiting
+    from calibrant.cli.screen import assessment_parts, group_parts, model_heading, show
     from calibrant.cli.tables import read
+    from calibrant.progress import shown, steps
 
-    thresholds = read_thresholds(fail_if, in_groups=by is not None)
-    if by is not None and threshold is not None:
+    thresholds = read_thresholds(fail_if, tolerance, in_groups=bool(by))
+    if by and threshold is not None:
         raise CalibrantError("--threshold is for all rows together: leave it out, or --by")
     if threshold is None and any(one.quantity.startswith("regret.") for one in thresholds):
         raise CalibrantError("regret in --fail-if needs a threshold: add --threshold T")
     request = Request(
-        *(files, label, prob or (), weight, by),
+        *(files, label, prob or (), classes or (), percent, weight, by or ()),
+        clusters=clusters,
         pos_label=pos_label,
         multiclass=multiclass,
         on_invalid=on_invalid,
         form=form,
     )
     asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
-    data = read(request)
-    numbers: dict[str, Numbers]
-    parts: list[RenderableType]
-    with waiting("measuring"):
-        if by is None:
-            all_rows = data.call(assessed, threshold=threshold, **asked)
-            found, parts = all_rows.to_dict(), [] if json else assessment_parts(all_rows)
-            numbers = {"": numbers_of(all_rows)}
-        else:
-            groups = data.call(by_group, groups=data.groups, **asked)
-            found, parts = groups.to_dict(), [] if json else group_parts(groups)
-            names = [group_name(None) if row.group is None else repr(row.group) for row in groups]
-            rows = zip(names, groups, strict=True)
-            numbers = {f"group {name}": group_numbers(row) for name, row in rows}
+    models = read(request, needs_rows=clusters is not None)
+    found: dict[str, Any] = {}
+    numbers: dict[str, Numbers] = {}
+    parts: list[RenderableType] = []
+    with shown("measuring"):
+        for name, data in steps(models.items()):
+            who = name if len(models) > 1 else ""
+            parts += [*[""] * bool(parts), *model_heading(who)]
+            if by:
+                groups = data.call(by_group, groups=data.groups, **asked)
+                found[name] = groups.to_dict()
+                parts += [] if json else group_parts(groups)
+                numbers |= {_in_group(who, row): group_numbers(row) for row in groups}
+            else:
+                all_rows = data.call(assessed, tolerance=tolerance, threshold=threshold, **asked)
+                found[name] = all_rows.to_dict()
+                parts += [] if json else assessment_parts(all_rows)
+                numbers[who] = numbers_of(all_rows)
     if json:
-        write_json(found)
+        write_json(found if len(found) > 1 else next(iter(found.values())))
     else:
         show(*parts)
     return exit_code(thresholds, numbers)
 
 
+def _in_group(model: str, row: GroupRow) -> str:
+    """Return what messages call a group, of one of several models."""
+    from calibrant.formatting import group_name
+
+    name = repr(row.group) if isinstance(row.group, str) else group_name(row.group)
+    return f"{model}, group {name}" if model else f"group {name}"
+
+
 def compare(
     files: options.Tables,
     label: options.Label = None,
-    prob: options.ProbOfModels = None,
+    prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
+    clusters: options.Clusters = None,
     multiclass: options.Multiclass = None,
     pos_label: options.PosLabel = None,
     form: options.Form = None,
@@ -230,9 +264,9 @@ def compare(
 ) -> None:
     r"""Compare models on the same rows.
 
-    Given one file, each column of probabilities is a model. Given several, each file is a model,
-    with the same outcomes in the same rows, and several columns are classes. Invalid rows are
-    refused, because all models must be measured on the same rows.
+    Given one file, each --prob is a model. Given several, each file is a model, with the same
+    outcomes in the same rows. Invalid rows are refused, because all models must be measured on the
+    same rows.
 
     NAME of --measure is one of {comparable}.
 
@@ -240,19 +274,21 @@ def compare(
     calibrant compare flares.csv --label flare --prob DAFFS --prob NOAA
     calibrant compare before.csv after.csv --label y --prob p --measure brier_score
     """
-    from calibrant.cli.screen import show, waiting
+    from calibrant.cli.screen import show
     from calibrant.inference.compare import compare as compared
+    from calibrant.progress import shown
 
     request = Request(
-        *(files, label, prob or (), weight),
+        *(files, label, prob or (), classes or (), percent, weight),
+        clusters=clusters,
         pos_label=pos_label,
         multiclass=multiclass,
         form=form,
-        each=True,
+        all=True,
     )
     data = side_by_side(_models(request))
     asked = {"measure": measure, "level": level, "n_resamples": resamples, "rng": seed}
-    with waiting("comparing"):
+    with shown("comparing"):
         found = data.call(compared, **asked)
     if json:
         write_json(found.to_dict())
@@ -263,18 +299,31 @@ def compare(
 def _models(request: Request) -> dict[str, Data]:
     """Return the models by name: the columns of one file, or several files."""
     from calibrant.cli.inputs import named_files
-    from calibrant.cli.tables import read, read_each
+    from calibrant.cli.tables import read
 
     files = named_files(request.files)
     if len(files) == 1:
-        return read_each(request, needs_rows=True)
+        return read(request, needs_rows=True)
+    if len(request.probs) > 1:
+        raise CalibrantError("each of several files is a model: give one --prob, or --classes")
     names = [Path(file).stem for file in files]
     if len(set(names)) < len(names):
         names = files
-    return {
-        name: read(replace(request, files=(file,)), needs_rows=True)
-        for name, file in zip(names, files, strict=True)
-    }
+    models = {}
+    for name, file in zip(names, files, strict=True):
+        one = replace(request, files=(file,), all=False)
+        (models[name],) = read(one, needs_rows=True).values()
+    return models
+
+
+def together(models: dict[str, Data]) -> Data:
+    """Return one model, or several by name: sketches, or predictions of the same outcomes."""
+    (first, *others) = models.values()
+    if not others:
+        return first
+    if all(len(data.pair) == 1 for data in models.values()):
+        return replace(first, pair=({name: data.pair[0] for name, data in models.items()},))
+    return side_by_side(models)
 
 
 def side_by_side(models: dict[str, Data]) -> Data:
@@ -309,16 +358,9 @@ def side_by_side(models: dict[str, Data]) -> Data:
 def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
     """Return the predictions of the second model, with its classes in the order of the first."""
     (one, a), (other, b) = first, second
-    classes, others = (data.options.get("labels") for data in (a, b))
+    classes, others = (data.options.get("labels", ()) for data in (a, b))
     if classes == others:
         return b.pair[1]
-    if classes is None or others is None:
-        few, many = (other, one) if others is None else (one, other)
-        n_classes = len(classes or others or ())
-        raise CalibrantError(
-            f"models must have the same classes; {few!r:.80} has one column of probabilities and "
-            f"{many!r:.80} has {n_classes}"
-        )
     if set(classes) != set(others):
         raise CalibrantError(
             f"models must have the same classes; in {one!r:.80} they are {_listed(classes)} and in "
@@ -349,7 +391,7 @@ def _parts(found: Comparison) -> list[RenderableType]:
         p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
         pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *p_values))
     note = (
-        f"n = {found.n}; lower is better; models differ significantly where P, adjusted for the "
+        f"n = {found.n:,}; lower is better; models differ significantly where P, adjusted for the "
         f"number of pairs, is at most {1 - found.level:.2g}."
     )
     return [*fitted(ranking), "", *fitted(pairs), "", note]

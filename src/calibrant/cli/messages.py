@@ -6,11 +6,9 @@ count rows from 1.
 
 from __future__ import annotations
 
-import json
-import math
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any, TextIO
 
@@ -33,8 +31,10 @@ _NAMES = {
     "y_true": "--label",
     "y_prob": "--prob",
     "y_probs": "--prob",
+    "labels": "--classes",
     "sample_weight": "--weight",
     "groups": "--by",
+    "clusters": "--clusters",
     "feature": "--along",
     "prob": "--prob",
     "by": "--by",
@@ -50,14 +50,16 @@ _NAMES = {
     "score": "--score",
     "measure": "--measure",
     "method": "--method",
+    "in_percent": "give --percent",
+    "dropping": "--on-invalid drop",
 }
 # Hints that name options, by argument and rule.
-_ONE_PROB_PER_CLASS = "give one {prob} per class"
+_NAME_CLASSES = "name the columns of all classes with --classes"
 _HINTS = {
     ("label", "must hold numbers"): "name the positive outcome with {pos_label}",
-    ("y_true", "must be 0 or 1 (or soft) for one column of probabilities"): _ONE_PROB_PER_CLASS,
-    ("y_true", "must have two labels where pos_label is given"): _ONE_PROB_PER_CLASS,
-    ("multiclass", "needs one column of probabilities per class"): _ONE_PROB_PER_CLASS,
+    ("y_true", "must be 0 or 1 (or soft) for one column of probabilities"): _NAME_CLASSES,
+    ("y_true", "must have two labels where pos_label is given"): _NAME_CLASSES,
+    ("multiclass", "needs one column of probabilities per class"): _NAME_CLASSES,
 }
 
 
@@ -97,7 +99,11 @@ def _columns(columns: Columns | None) -> dict[str, str]:
         "feature": ("along", columns.along),
     }
     names = {argument: f"{role} column {name!r}" for argument, (role, name) in roles.items()}
-    return names | ({"y_prob": "the prob columns"} if len(columns.probs) > 1 else {})
+    if len(columns.probs) > 1:
+        names["y_prob"] = "the columns of classes"
+    if columns.by is None:
+        del names["groups"]
+    return names | ({"in_percent": "100 is the maximum"} if columns.is_percent else {})
 
 
 @contextmanager
@@ -144,18 +150,12 @@ def _open_output() -> Iterator[TextIO]:
 
 def write_json(content: Any) -> None:
     """Write plain values as JSON, nan and infinite numbers as null."""
-    write(json.dumps(_finite(content), allow_nan=False) + "\n")
+    from calibrant._base import json_text
+
+    write(json_text(content) + "\n")
 
 
 def discard_output() -> None:
     """Discard unwritten output, which Python would try to write when it ends."""
     if sys.stdout is not None:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, Mapping):
-        return {str(key): _finite(one) for key, one in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(one) for one in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -25,7 +25,8 @@ def _files(text: str) -> Any:
 
 def option(name: str, text: str, metavar: str = "COLUMN", *, default: bool | str = False) -> Any:
     """Return an option with a help text; its default is shown if asked for, or as given."""
-    return typer.Option(name, metavar=metavar, show_default=default, help=text)
+    names = ("--out", "-o") if name == "--out" else (name,)
+    return typer.Option(*names, metavar=metavar, show_default=default, help=text)
 
 
 Files = Annotated[list[str], _files(f"{_TABLES}sketches; - for standard input.")]
@@ -35,28 +36,38 @@ Label = Annotated[
     str | None,
     option(
         "--label",
-        "Outcomes: 0 or 1, true or false, soft labels in [0, 1], two labels (see --pos-label), or "
-        "classes.",
+        "Outcomes: 0 or 1, true or false, yes or no, soft labels in [0, 1], two labels (see "
+        "--pos-label), or classes.",
     ),
 ]
 Prob = Annotated[
     list[str] | None,
     option(
         "--prob",
-        "Probabilities. For several classes once per class: COLUMN, CLASS=COLUMN, or a pattern "
-        "such as 'p_*'.",
+        "Probabilities. For several models once per model: COLUMN, NAME=COLUMN, or a pattern such "
+        "as 'p_*'.",
     ),
 ]
-ProbOfModels = Annotated[
+Classes = Annotated[
     list[str] | None,
     option(
-        "--prob",
-        "Probabilities. For several models, or classes, once per model or class: COLUMN, "
-        "NAME=COLUMN, or a pattern such as 'p_*'.",
+        "--classes",
+        "Probabilities of several classes, instead of --prob: a pattern such as 'p_*', or once per "
+        "class COLUMN or CLASS=COLUMN.",
     ),
 ]
+Percent = Annotated[
+    bool, typer.Option("--percent", help="Probabilities are in percent, from 0 to 100.")
+]
 Weight = Annotated[str | None, option("--weight", "Sample weights.")]
-By = Annotated[str | None, option("--by", "Groups, each treated separately.")]
+By = Annotated[
+    list[str] | None,
+    option("--by", "Groups, each treated separately; several columns make combinations."),
+]
+Clusters = Annotated[
+    str | None,
+    option("--clusters", "Clusters of dependent rows, such as a patient or a day."),
+]
 PosLabel = Annotated[
     str | None,
     option("--pos-label", "The positive label, where outcomes are not 0 and 1.", "LABEL"),
@@ -88,6 +99,10 @@ Form = Annotated[
     ),
 ]
 Level = Annotated[float, typer.Option("--level", help="Confidence level of all intervals.")]
+Tolerance = Annotated[
+    float,
+    typer.Option("--tolerance", metavar="T", help="Smooth calibration error that does not matter."),
+]
 Bins = Annotated[int, typer.Option("--bins", help="Number of bins of binned errors.")]
 Threshold = Annotated[
     float | None,
@@ -109,7 +124,8 @@ FailIf = Annotated[
     list[str] | None,
     option(
         "--fail-if",
-        "Exit with code 1 if it holds, e.g. 'smooth_ece.high > 0.05'; may be repeated.",
+        "Exit with code 1 if it holds, e.g. 'beyond tolerance', 'not within tolerance' or "
+        "'smooth_ece.high > 0.05'; may be repeated.",
         "CONDITION",
     ),
 ]
@@ -132,30 +148,35 @@ class Command(TyperCommand):
 class Request:
     """What a command line says about its input; columns that it does not name are None or empty.
 
-    With `each`, every column of probabilities is a model; otherwise several are the classes of one
-    model. `on_invalid` is None where the command always refuses invalid rows.
+    `probs` are the predictions of models, `classes` those of one model for each class. With `all`,
+    every column that may hold probabilities is a model where none is named. `on_invalid` is None
+    where the command always refuses invalid rows.
     """
 
     files: Sequence[str]
     label: str | None = None
     probs: Sequence[str] = ()
+    classes: Sequence[str] = ()
+    is_percent: bool = False
     weight: str | None = None
-    by: str | None = None
+    by: Sequence[str] = ()
+    clusters: str | None = None
     along: str | None = None
     pos_label: str | None = None
     multiclass: str | None = None
     on_invalid: Literal["raise", "drop"] | None = None
     form: str | None = None
-    each: bool = False
+    all: bool = False
 
     def source(self) -> dict[str, str]:
         """Return what a report says about its data."""
         names = {
             "File": ", ".join(Path(file).name for file in self.files),
             "Outcomes": self.label or "",
-            "Predictions": ", ".join(self.probs),
+            "Predictions": ", ".join((*self.probs, *self.classes)),
             "Weights": self.weight or "",
-            "Groups": self.by or "",
+            "Groups": ", ".join(self.by),
+            "Clusters": self.clusters or "",
             "Date": date.today().isoformat(),
         }
         return {name: text for name, text in names.items() if text}
@@ -165,8 +186,11 @@ class Request:
         columns = {
             "--label": self.label,
             "--prob": self.probs,
+            "--classes": self.classes,
+            "--percent": self.is_percent,
             "--weight": self.weight,
             "--by": self.by,
+            "--clusters": self.clusters,
             "--along": self.along,
             "--pos-label": self.pos_label,
             "--multiclass": self.multiclass,

@@ -44,6 +44,8 @@ def recalibrate(
     files: options.Tables,
     label: options.Label = None,
     prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     pos_label: options.PosLabel = None,
     on_invalid: options.OnInvalid = "raise",
@@ -72,24 +74,32 @@ def recalibrate(
     calibrant recalibrate forecasts.csv --label rain --prob p --save rain.json --report rain.html
     calibrant recalibrate new.csv --using rain.json --prob p --out recalibrated.csv
     """
-    from calibrant.cli.screen import show, waiting
+    from calibrant.cli.screen import show
     from calibrant.cli.tables import open_table
+    from calibrant.progress import shown
     from calibrant.recalibration import recalibrate as fit
 
     target = None if out is None else check_out(out, (".csv", ".parquet"), files)
     keep = None if save is None else check_out(save, (".json",), files, "--save")
     page = None if report is None else check_out(report, (".html", ".htm"), files, "--report")
     request = Request(
-        *(files, label, prob or (), weight), pos_label=pos_label, on_invalid=on_invalid, form=form
+        *(files, label, prob or (), classes or (), percent, weight),
+        pos_label=pos_label,
+        on_invalid=on_invalid,
+        form=form,
     )
+    if len(request.probs) > 1:
+        raise CalibrantError(
+            "recalibrate takes one --prob; --classes names the columns of one model's classes"
+        )
     if using is not None:
         _apply(using, request, target, keep or page)
         return
     asked: dict[str, Any] = {"method": method or "auto", "cv": folds, "score": score}
     asked |= {"level": level, "n_resamples": resamples, "rng": seed}
     with open_table(request, _NO_SKETCH) as table:
-        data = table.whole()
-        with waiting("fitting"):
+        (data,) = table.models().values()
+        with shown("fitting"):
             found = data.call(fit, **asked)
         if json:
             write_json(found.to_dict())
@@ -114,11 +124,12 @@ def _apply(using: str, request: Request, target: Path | None, keep: Path | None)
         raise CalibrantError("--using needs --out, the table to write")
     if keep is not None:
         raise CalibrantError("--using fits nothing, so there is nothing to --save or --report")
-    if not request.probs:
-        raise CalibrantError("--using needs --prob: the column to recalibrate, or one per class")
+    given = request.probs or request.classes
+    if not given:
+        raise CalibrantError("--using needs --prob, the column to recalibrate, or --classes")
     calibrator = load(using)
     with open_table(request, _NO_SKETCH) as table:
-        table.write_recalibrated(request.probs, calibrator.predict, target)
+        table.write_recalibrated(given, calibrator.predict, target)
 
 
 def _parts(found: Recalibration) -> list[RenderableType]:

@@ -11,8 +11,7 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -21,7 +20,7 @@ import numpy as np
 
 from calibrant.cli.messages import is_terminal, write
 from calibrant.curves.reliability_view import Window
-from calibrant.formatting import decimals, percent, plain_p_value, shortened
+from calibrant.formatting import count, decimals, group_name, percent, plain_p_value, shortened
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -90,18 +89,6 @@ def is_plain() -> bool:
     return False
 
 
-@contextmanager
-def waiting(what: str) -> Iterator[None]:
-    """Show on a terminal what is going on."""
-    if not is_terminal(sys.stderr):
-        yield
-        return
-    from rich.console import Console
-
-    with Console(stderr=True).status(what):
-        yield
-
-
 # Results.
 
 
@@ -127,11 +114,18 @@ def assessment_parts(assessment: Assessment) -> list[RenderableType]:
     problem = assessment.settings.problem
     of_what = "" if problem == "binary" else f" of the {problem}"
     parts.append(
-        f"n = {assessment.n}, {observed} {assessment.prevalence:.4g}, {predicted} "
+        f"n = {count(assessment.n)}, {observed} {assessment.prevalence:.4g}, {predicted} "
         f"{assessment.mean_prediction:.4g}, Brier score{of_what} "
         f"{assessment.brier_score:.4g}"
     )
     return [*parts, *(f"- {note}" for note in assessment.notes)]
+
+
+def model_heading(name: str) -> list[RenderableType]:
+    """Return the name of one of several models as parts to show, nothing where it is empty."""
+    from rich.text import Text
+
+    return [Text(name, style="bold underline"), ""] if name else []
 
 
 def estimate_sheet(assessment: Assessment) -> Sheet:
@@ -172,7 +166,7 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
         means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.bias_corrected))
         interval = f"{error.low:.4f} to {error.high:.4f}"
         p_adjusted = p_value(row.p_adjusted) + (" *" if is_found else "  ")
-        cells = (str(row.n), *means, interval, p_adjusted)
+        cells = (count(row.n), *means, interval, p_adjusted)
         sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
     parts: list[RenderableType] = [*fitted(sheet), ""]
     found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
@@ -191,11 +185,6 @@ def p_value(value: float) -> str:
         return ""
     sign, number = plain_p_value(value)
     return number if sign == "=" else f"{sign} {number}"
-
-
-def group_name(group: object) -> str:
-    """Return the name of a group for people."""
-    return "(none)" if group is None else str(group)
 
 
 def fitted(sheet: Sheet) -> list[RenderableType]:

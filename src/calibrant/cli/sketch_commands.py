@@ -20,7 +20,8 @@ Out = Annotated[
     str,
     option(
         "--out",
-        "The file to write: *.sketch; - for standard output. {} is replaced by the group or class.",
+        "The file to write: *.sketch; - for standard output. {} is replaced by the group, class or "
+        "model.",
         "PATH",
     ),
 ]
@@ -40,6 +41,8 @@ def sketch(
     out: Out,
     label: options.Label = None,
     prob: options.Prob = None,
+    classes: options.Classes = None,
+    percent: options.Percent = False,
     weight: options.Weight = None,
     by: options.By = None,
     pos_label: options.PosLabel = None,
@@ -51,8 +54,8 @@ def sketch(
     r"""Summarize files of any size in a sketch of a few megabytes.
 
     One pass, in constant memory. All commands that do not need single rows take the sketch, and
-    merge adds several. With --by, or with one --prob per class, there is one sketch per group or
-    class.
+    merge adds several. With --by, --classes or several --prob there is one sketch per group, class
+    or model.
 
     \b
     calibrant sketch 'logs/monday/*.parquet' --label clicked --prob p --out monday.sketch
@@ -61,19 +64,26 @@ def sketch(
     from calibrant.cli.tables import open_table
 
     request = Request(
-        *(files, label, prob or (), weight, by),
+        *(files, label, prob or (), classes or (), percent, weight, by or ()),
         pos_label=pos_label,
         on_invalid=on_invalid,
         form=form,
     )
-    if by is not None or _PLACE not in out:
-        _check(out, files, several=by is not None)
+    if len(request.by) > 1:
+        raise CalibrantError("sketch takes one --by: rows of several columns are not sketched")
+    if by or _PLACE not in out:
+        _check(out, files, several=bool(by))
+    made: dict[Any, Sketch] = {}
     with open_table(request, "a sketch is no table: sketches are added up by merge") as table:
-        columns = table.columns
-        _check(out, files, several=by is not None or columns.is_multiclass)
-        with in_columns(columns):
-            made = table.sketches(columns, cells)
-    _save(made if isinstance(made, dict) else {None: made}, out, files, json=json)
+        models = table.each()
+        if by and len(models) > 1:
+            raise CalibrantError(f"--by takes one --prob; got {', '.join(map(repr, models)):.100}")
+        _check(out, files, several=bool(by or table.columns.is_multiclass or len(models) > 1))
+        for name, columns in models.items():
+            with in_columns(columns):
+                found = table.sketches(columns, cells)
+            made |= found if isinstance(found, dict) else {name if len(models) > 1 else None: found}
+    _save(made, out, files, json=json)
 
 
 def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None:
@@ -101,7 +111,7 @@ def merge(files: options.Sketches, out: Out, json: options.Json = False) -> None
 def _check(out: str, files: Sequence[str], *, several: bool) -> None:
     if several != (_PLACE in out):
         raise CalibrantError(
-            f"--out must have {_PLACE} in place of the group or class; got {out!r:.80}"
+            f"--out must have {_PLACE} in place of the group, class or model; got {out!r:.80}"
             if several
             else f"--out must have no {_PLACE}: there is one sketch to write; got {out!r:.80}"
         )
@@ -119,6 +129,8 @@ def _save(made: Mapping[Any, Sketch], out: str, files: Sequence[str], *, json: b
     paths = {key: check_out(out.replace(_PLACE, _file_name(key)), files=files) for key in made}
     if len(set(paths.values())) < len(paths):
         raise CalibrantError("two groups would be written to one file: rename one of them")
+    from calibrant.formatting import counted
+
     for key, one in made.items():
         one.save(paths[key])
     if json:
@@ -129,7 +141,7 @@ def _save(made: Mapping[Any, Sketch], out: str, files: Sequence[str], *, json: b
         write_json({"sketches": written})
     else:
         for key, one in made.items():
-            say(f"wrote {paths[key]}: {one.n} rows")
+            say(f"wrote {paths[key]}: {counted(one.n, 'row')}")
 
 
 def _file_name(key: Any) -> str:

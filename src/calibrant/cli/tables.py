@@ -22,7 +22,7 @@ import numpy as np
 from calibrant._base import AnyArray, draft_of
 from calibrant.cli.inputs import (
     as_text,
-    class_names,
+    classes_of,
     columns_of,
     expanded,
     is_sketch,
@@ -32,20 +32,22 @@ from calibrant.cli.inputs import (
 )
 from calibrant.cli.messages import in_columns, say
 from calibrant.cli.options import Request
-from calibrant.cli.screen import waiting
-from calibrant.data.labels import check_two_labels
+from calibrant.data.labels import check_two_labels, natural_outcomes
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.io import sketching
 from calibrant.io.columns import Columns, quoted
 from calibrant.io.files import Reader, Rows, connected, read_rows, sketch_files
-from calibrant.io.formats import FORMATS, format_of
+from calibrant.io.formats import FORMATS, format_of, kind_of
 from calibrant.io.frames import key_of
+from calibrant.progress import shown
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 MOST_ROWS = 4_000_000
+# Where no prediction is larger, it was no percentage before it was divided by 100.
+_SUSPICIOUS = 0.01
 _ADDED = "calibrant_recalibrated"
 # The maximum number of distinct labels that are listed.
 _MOST_LABELS = 10_000
@@ -57,7 +59,7 @@ class Data:
     """The data of one model."""
 
     pair: tuple[Any, ...]  # outcomes and predictions, or one sketch, or sketches by group
-    # Further arguments that describe rows: weights, classes, the positive label.
+    # Further arguments that describe rows: weights, clusters, classes, the positive label.
     options: Mapping[str, Any]
     # Groups, feature: the group and the feature of each row, where they were asked for.
     groups: Any = None
@@ -71,14 +73,12 @@ class Data:
             return function(*self.pair, **self.options, **options)
 
 
-def read(request: Request, *, needs_rows: bool = False) -> Data:
-    """Read the files of a request as one model: rows, or a sketch where that is enough."""
-    (data,) = read_each(replace(request, each=False), needs_rows=needs_rows).values()
-    return data
-
-
-def read_each(request: Request, *, needs_rows: bool = False) -> dict[str, Data]:
-    """Read the files of a request; with `request.each` every column of probabilities is a model."""
+def read(request: Request, *, needs_rows: bool = False) -> dict[str, Data]:
+    """Read the models of a request by name, as rows, or as sketches where these are enough."""
+    if request.probs and request.classes:
+        raise CalibrantError(
+            "--prob names models, and --classes the classes of one model: leave out one of them"
+        )
     with local_files(request) as paths:
         if all(map(is_sketch, paths)):
             request.check_names_no_column()
@@ -86,11 +86,7 @@ def read_each(request: Request, *, needs_rows: bool = False) -> dict[str, Data]:
         if any(map(is_sketch, paths)):
             raise CalibrantError("sketches and tables cannot be read together: sketch the tables")
         with connected() as reader:
-            table = Table(reader, paths, request, needs_rows)
-            columns = table.columns
-            if request.each and not columns.is_multiclass:
-                return table.each()
-            return {paths[0].stem if columns.is_multiclass else columns.probs[0]: table.whole()}
+            return Table(reader, paths, request, needs_rows).models()
 
 
 @contextmanager
@@ -123,35 +119,42 @@ class Table:
         """The columns that are meant."""
         return columns_of(self.reader, self.paths, self.request)
 
-    def whole(self) -> Data:
-        """Return all columns as one model."""
-        rows = self._rows()
-        return self._sketched(self.columns) if rows is None else self._data(rows, self.columns)
-
-    def each(self) -> dict[str, Data]:
-        """Return a model for each column of probabilities, by its name."""
+    def each(self) -> dict[str, Columns]:
+        """Return the columns of each model by its name, that of classes being the file's."""
         columns = self.columns
+        if columns.is_multiclass:
+            return {self.paths[0].stem: columns}
         names = [str(name) for name in columns.classes or columns.probs]
-        alone = [replace(columns, probs=(one,), classes=()) for one in columns.probs]
-        rows = self._rows()
-        return {
-            name: self._sketched(one) if rows is None else self._data(rows, one)
-            for name, one in zip(names, alone, strict=True)
-        }
+        alone = (replace(columns, probs=(one,), classes=()) for one in columns.probs)
+        return dict(zip(names, alone, strict=True))
+
+    def models(self) -> dict[str, Data]:
+        """Return the models by name."""
+        rows, each = self._rows(), self.each()
+        if rows is not None:
+            return {name: self._data(rows, one) for name, one in each.items()}
+        return {name: self._sketched(one) for name, one in each.items()}
 
     def sketches(self, columns: Columns, n_cells: int | None = None) -> Sketch | dict[Any, Sketch]:
         """Return a sketch of all rows, or sketches by group or class."""
         prob: Any = columns.probs[0]
-        positive = None
-        if columns.is_multiclass or self.request.pos_label is not None:
+        positive: list[Any] | None = None
+        if columns.is_multiclass:
             labels = self._labels(columns)
-            if columns.is_multiclass:
-                prob = dict(zip(_classes(columns, labels), columns.probs, strict=True))
-            else:
-                name = label_named(str(self.request.pos_label), labels)
-                check_two_labels(sorted(labels), name)
-                positive = labels.get(name, name)
+            prob = dict(zip(_classes(columns, labels), columns.probs, strict=True))
+        elif self.request.pos_label is not None:
+            labels = self._labels(columns)
+            name = label_named(self.request.pos_label, labels)
+            check_two_labels(sorted(labels), name)
+            positive = [labels.get(name, name)]
+        elif self._holds_text(columns.label):
+            labels = self._labels(columns)
+            natural = natural_outcomes(labels)
+            if natural is not None:
+                words = [label for label, yes in zip(labels, natural, strict=True) if yes]
+                positive = words or ["yes"]  # which does not occur
         asked = Columns.read(columns.label, prob, columns.weight, columns.by)
+        asked = replace(asked, is_percent=columns.is_percent)
         read = partial(sketch_files, self.reader, self.paths, asked, positive=positive)
         on_invalid = self.request.on_invalid or "raise"
         return sketching.sketched(read, asked, n_cells, "probability", on_invalid)
@@ -173,8 +176,8 @@ class Table:
             if file is None:
                 raise CalibrantError("it has no rows")
             whole = file.rows  # columns of text files as text
-            _, probs = expanded(given, whole.columns, each=True)
-            columns = Columns(probs[0], probs)
+            _, probs = expanded(given, whole.columns, "--prob")
+            columns = Columns(probs[0], probs, is_percent=self.request.is_percent)
             columns.check_known(dict.fromkeys(whole.columns))
             made = [f"{prob}_recalibrated" for prob in probs]
             for name in made:
@@ -185,19 +188,21 @@ class Table:
         p = [rows.columns[prob] for prob in probs]
         values = np.full((len(rows.is_valid), len(probs)), np.nan)
         recalibrated = predict(np.column_stack(p) if len(p) > 1 else p[0])
-        values[rows.is_valid] = recalibrated.reshape(-1, len(probs))
+        unit = 100 if columns.is_percent else 1
+        values[rows.is_valid] = unit * recalibrated.reshape(-1, len(probs))
         added = _with_columns(reader.connection, whole, dict(zip(made, values.T, strict=True)))
         _write(added, out, reader, paths[0])
         n_empty = int((~rows.is_valid).sum())
-        empty = f", empty in {n_empty} of its rows" * bool(n_empty)
+        empty = f", empty in {n_empty:,} of its rows" * bool(n_empty)
         names = ", ".join(map(repr, made))
         say(f"wrote {out}, with the column{'s' * (len(made) > 1)} {names}{empty}")
 
     def _rows(self) -> Rows | None:
         """Return the rows, unless there are very many and a sketch is enough."""
         request, columns = self.request, self.columns
-        limit = None if columns.is_multiclass or self.needs_rows else MOST_ROWS
-        with waiting("reading"):
+        is_needed = self.needs_rows or bool(columns.is_multiclass or columns.keys)
+        limit = None if is_needed else MOST_ROWS
+        with shown("reading"), in_columns(columns):
             rows = read_rows(
                 self.reader,
                 self.paths,
@@ -207,14 +212,23 @@ class Table:
                 limit=limit,
             )
         if rows is None:
-            say(f"there are more than {limit} rows: they are kept as a sketch")
+            say(f"there are more than {limit:,} rows: they are kept as a sketch")
         else:
             rows.invalid.warn(int(rows.is_valid.sum()), stacklevel=1)
+            largest = max(rows.columns[name].max() for name in columns.probs)
+            if columns.is_percent and largest <= _SUSPICIOUS:
+                say(f"--percent: no prediction is above {100 * _SUSPICIOUS:g}%; is it needed?")
         return rows
 
     def _sketched(self, columns: Columns) -> Data:
         with in_columns(columns):
             return Data((self.sketches(columns),), {}, columns=columns)
+
+    def _holds_text(self, name: str) -> bool:
+        """Tell whether a column of the first file that has rows holds text."""
+        files = (self.reader.file(path) for path in self.paths)
+        types = next(file.all_types for file in files if file is not None)
+        return kind_of(types.get(name, "")) == "text"
 
     def _labels(self, columns: Columns) -> dict[str, Any]:
         """Return the labels that occur, by their text."""
@@ -234,6 +248,8 @@ class Table:
         options: dict[str, Any] = {}
         if columns.weight is not None:
             options["sample_weight"] = values[columns.weight]
+        if request.clusters is not None:
+            options["clusters"] = rows.labels[request.clusters]
         if request.multiclass is not None:
             options["multiclass"] = request.multiclass
         if request.pos_label is not None or columns.is_multiclass:
@@ -242,17 +258,23 @@ class Table:
             if request.pos_label is not None:
                 options["pos_label"] = label_named(request.pos_label, present)
             if columns.is_multiclass:
-                options["labels"] = class_names(columns, present)
+                options["labels"] = classes_of(columns, present)
                 p = np.column_stack([values[name] for name in columns.probs])
         elif y.dtype.kind == "f" and bool(np.all(y == np.trunc(y))):
             y = y.astype(np.int64)  # so that messages show labels as they are written
         feature = None if columns.along is None else values[columns.along]
-        return Data((y, p), options, rows.groups, columns, len(self.paths) > 1, feature)
+        groups = self._groups(rows)
+        return Data((y, p), options, groups, columns, len(self.paths) > 1, feature)
+
+    def _groups(self, rows: Rows) -> Any:
+        """Return the groups of rows, those of several columns by name."""
+        groups = {name: rows.labels[name] for name in self.request.by}
+        return groups if len(groups) > 1 else next(iter(groups.values()), None)
 
 
 def _classes(columns: Columns, labels: Mapping[str, Any]) -> list[Any]:
     """Return the class of each column of probabilities, of the type of the labels."""
-    names = class_names(columns, labels)
+    names = classes_of(columns, labels)
     if not all(isinstance(value, int | float) for value in labels.values()):
         return names
     try:

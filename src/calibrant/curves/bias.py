@@ -23,6 +23,7 @@ from calibrant.data import validation
 from calibrant.data.binning import nearest_cuts
 from calibrant.data.classes import one_problem
 from calibrant.data.labels import sorted_names
+from calibrant.data.named_columns import check_same_index
 from calibrant.data.problem import Index
 from calibrant.data.rows import Sample
 from calibrant.data.validation import as_array, read_weights
@@ -142,7 +143,8 @@ def bias_along(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     feature : array_like
@@ -169,9 +171,11 @@ def bias_along(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -222,6 +226,7 @@ def bias_along(
     n_bins, n_values = validation.as_bins(n_bins), validation.as_count(n_values, "n_values")
     level = validation.as_level(level)
     simultaneous = validation.as_flag(simultaneous, "simultaneous")
+    check_same_index({"y_true": y_true, "feature": feature})
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     if not problem.is_exact:
         raise SketchError("bias_along needs rows: a sketch does not know their features")

@@ -246,8 +246,8 @@ def murphy_curve(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     thresholds : array_like, optional
@@ -267,9 +267,11 @@ def murphy_curve(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -344,8 +346,8 @@ def decision_curve(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -359,9 +361,11 @@ def decision_curve(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------

@@ -28,17 +28,19 @@ from numpy.typing import ArrayLike
 from calibrant._base import AnyArray, FloatArray
 from calibrant.data import validation
 from calibrant.data.labels import (
-    check_column_order,
     check_scalar,
     column_of,
     label_codes,
+    labels_of_columns,
+    positive_of,
     unnamed_columns,
 )
+from calibrant.data.named_columns import check_same_index
 from calibrant.data.problem import Assignment, Index, Problem, Quantity
 from calibrant.data.rows import BLOCK_ROWS, UNIFORM_SUMS, Sample, read_sample
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
-from calibrant.data.validation import as_array, one_column, read_weights
+from calibrant.data.validation import as_array, column_labels, one_column, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.numerics import passes
 
@@ -57,6 +59,13 @@ class RowOptions(TypedDict, total=False):
     multiclass: Any
     labels: Sequence[Any] | None
     pos_label: Any
+
+
+class FrameOptions(RowOptions, total=False):
+    """Options of every function that takes columns of a dataframe by name."""
+
+    data: Any
+    align: bool
 
 
 class Norm(Enum):
@@ -100,6 +109,7 @@ class ClassTable:
     prob: AnyArray  # probabilities, shape (n, C), any float dtype
     outcome: AnyArray  # the true column of each row, shape (n,), or soft outcomes, shape (n, C)
     w: AnyArray | None = None  # positive weights, or None when every row counts once
+    labels: Sequence[Any] | None = None  # the class of each column; None for 0 to C - 1
 
     @property
     def n_classes(self) -> int:
@@ -248,12 +258,10 @@ def reduce_classes(
 ) -> Reduction:
     """Read the input of a measure and return its binary problems."""
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    return reduce_table(table, multiclass, labels)
+    return reduce_table(table, multiclass)
 
 
-def reduce_table(
-    table: Problem | ClassTable, multiclass: Any, labels: Sequence[Any] | None
-) -> Reduction:
+def reduce_table(table: Problem | ClassTable, multiclass: Any) -> Reduction:
     """Return the binary problems of a table."""
     if not isinstance(table, ClassTable):
         return Reduction.of(table)
@@ -263,7 +271,7 @@ def reduce_table(
         return table.classwise()
     if multiclass == "top_label":
         return table.top_label()
-    return Reduction.of(table.one_class(column_of(multiclass, labels, table.n_classes)))
+    return Reduction.of(table.one_class(column_of(multiclass, table.labels, table.n_classes)))
 
 
 def one_problem(
@@ -320,14 +328,14 @@ def read_table(
         rows = {"y_prob": y_prob, "sample_weight": sample_weight}
         options = {"multiclass": multiclass, "labels": labels, "pos_label": pos_label}
         return _read_sketch(y_true, rows | options)
-    p = as_array(y_prob, "y_prob")
-    if p is not y_prob:  # an array has no names for its columns
-        check_column_order(y_prob, labels)
+    check_same_index({"y_true": y_true, "y_prob": y_prob, "sample_weight": sample_weight})
+    p, labels, positive = by_name(y_true, y_prob, labels)
     if multiclass is not None:
         check_scalar(multiclass, "multiclass")
         _check_unambiguous(multiclass, labels)
     if p.ndim == 2 and p.shape[1] == 2 and multiclass is None:
-        return _read_two_columns(y_true, p, sample_weight, labels, pos_label)
+        chosen = positive if pos_label is None else pos_label
+        return _read_two_columns(y_true, p, sample_weight, labels, chosen)
     if p.ndim == 2 and p.shape[1] > 1:
         if pos_label is not None:
             raise CalibrantError(
@@ -349,6 +357,25 @@ def read_table(
             columns="one column" if p.ndim < 3 else f"{p.ndim} axes",
         )
     return read_sample(y_true, p, sample_weight=sample_weight, pos_label=pos_label, labels=labels)
+
+
+def by_name(
+    y_true: Any, y_prob: Any, labels: Sequence[Any] | None
+) -> tuple[AnyArray, Sequence[Any] | None, Any]:
+    """Return predictions, the class of each column, and which of two is positive, if it is known.
+
+    The columns of a dataframe that are named like the classes are matched by their names, and put
+    into the order of `labels` if that is given.
+    """
+    p = as_array(y_prob, "y_prob")
+    names = None if p is y_prob else column_labels(y_prob)  # an array has no names for its columns
+    if names is None or len(names) < 2:
+        return p, labels, None
+    found = labels_of_columns(names, as_array(y_true, "y_true"), labels)
+    if labels is not None and found is not None:
+        order = [found.index(name) for name in as_array(labels, "labels").tolist()]
+        return (p if order == sorted(order) else p[:, order]), labels, None
+    return p, found, positive_of(found) if found is not None and len(found) == 2 else None
 
 
 def _read_sketch(sketch: Sketch, given: Mapping[str, Any]) -> Problem:
@@ -389,8 +416,7 @@ def read_classes(
     y_true: Any, y_prob: Any, sample_weight: Any, labels: Sequence[Any] | None
 ) -> ClassTable:
     """Read one column per class as a class table."""
-    p = as_array(y_prob, "y_prob")
-    check_column_order(y_prob, labels)
+    p, labels, _ = by_name(y_true, y_prob, labels)
     if p.ndim != 2 or p.shape[1] < 2:
         rule = "must have one column per class"
         raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
@@ -406,7 +432,7 @@ def read_classes(
     if w is not None and w.min() == 0:
         kept = np.flatnonzero(w)
         p, outcome, w = p[kept], outcome[kept], w[kept]
-    return ClassTable(p, outcome, w)
+    return ClassTable(p, outcome, w, labels)
 
 
 def _checked_matrix(p: AnyArray) -> AnyArray:

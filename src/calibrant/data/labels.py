@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Iterable, Mapping, Sequence
+from itertools import takewhile
 from numbers import Number
 from typing import Any
 
@@ -22,12 +23,16 @@ from calibrant.data.validation import (
 )
 from calibrant.errors import CalibrantError, shown
 
+# Two words for an outcome, the positive one last, in any case.
+_NATURAL_ORDER = (("no", "yes"), ("false", "true"), ("n", "y"))
+
 
 def read_outcomes(y: AnyArray, pos_label: Any, labels: Sequence[Any] | None = None) -> AnyArray:
     """Return outcomes of one binary problem as real numbers in [0, 1].
 
     Two labels of any kind become 0 and 1 when `pos_label` names the positive one, or `labels` both
-    of them, the positive one last.
+    of them, the positive one last. Words that anybody would order, such as no and yes, need
+    neither.
     """
     if labels is not None:
         names = column_names(labels, 2)
@@ -37,10 +42,29 @@ def read_outcomes(y: AnyArray, pos_label: Any, labels: Sequence[Any] | None = No
         return _is_positive(y, pos_label)
     if not is_real(y):
         if not _may_hold_numbers(y):
-            raise validation.not_binary(sorted(_distinct(y)[0], key=str))
+            present, inverse = _distinct(y)
+            positive = natural_outcomes(present)
+            if positive is None:
+                raise validation.not_binary(sorted(present, key=str))
+            return np.array(positive, dtype=bool)[inverse]
         y = validation.as_numbers(y, "y_true")
     validation.check_outcomes(y)
     return y
+
+
+def natural_outcomes(labels: Iterable[Any]) -> list[bool] | None:
+    """Return which labels are positive where anybody would know, such as no and yes; else None.
+
+    Examples
+    --------
+    >>> natural_outcomes(["Yes", "No"])
+    [True, False]
+    """
+    words = [label.lower() if isinstance(label, str) else None for label in labels]
+    for negative, positive in _NATURAL_ORDER:
+        if {*words} <= {negative, positive}:
+            return [word == positive for word in words]
+    return None
 
 
 def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> Index:
@@ -114,20 +138,58 @@ def check_scalar(label: Any, name: str) -> None:
         raise CalibrantError("must be one label", argument=name, value=label)
 
 
-def check_column_order(y_prob: Any, labels: Sequence[Any] | None) -> None:
-    """Refuse a dataframe whose columns are named after the classes in another order."""
-    names = column_labels(y_prob)
-    if names is None:
-        return
-    expected = list(range(len(names))) if labels is None else column_names(labels, len(names))
-    if names != expected and set(names) == set(expected):
-        raise CalibrantError(
-            "must have its columns in the order of the classes, {expected}",
-            argument="y_prob",
-            value=names,
-            hint="reorder them",
-            expected=shown(expected),
-        )
+def labels_of_columns(
+    names: Sequence[Any], y: AnyArray, labels: Sequence[Any] | None
+) -> list[Any] | None:
+    """Return the class of each column of a dataframe by its name, None where names are no classes.
+
+    Classes are `labels`, if given, or else those that occur in `y`.
+    """
+    if labels is not None:
+        known = column_names(labels, len(names))
+        return list(names) if set(names) == set(known) else known
+    if y.ndim != 1 or len(y) == 0:
+        return None
+    present = {_text(label): _whole(label) for label in _distinct(y)[0]}
+    found = class_names([_text(name) for name in names], present)
+    if not present.keys() <= set(found):
+        return None
+    is_whole = all(isinstance(label, int) for label in present.values())
+    return [present.get(name, int(name) if is_whole and name.isdigit() else name) for name in found]
+
+
+def class_names(names: Sequence[str], present: Collection[str]) -> list[str]:
+    """Return the class that the name of each column means, as classes are called in `present`.
+
+    These are the names without as much of their common prefix and suffix as gives the most of the
+    classes, or else the numbers from 0.
+
+    Examples
+    --------
+    >>> class_names(["p_cat", "p_cow"], {"cat", "cow"})
+    ['cat', 'cow']
+    """
+    front, back = n_common(names), n_common([name[::-1] for name in names])
+    candidates = [
+        [name[start : len(name) - stop] for name in names]
+        for start in range(front + 1)
+        for stop in range(back + 1)
+    ]
+    candidates.append([str(i) for i in range(len(names))])
+    return max(candidates, key=lambda each: len(set(present).intersection(each)))
+
+
+def n_common(names: Sequence[str]) -> int:
+    """Return the length of the common prefix of names."""
+    return sum(1 for _ in takewhile(lambda each: len(set(each)) == 1, zip(*names, strict=False)))
+
+
+def positive_of(labels: Sequence[Any]) -> Any:
+    """Return the positive one of two labels: by their order, if there is one, or else the last."""
+    natural = natural_outcomes(labels)
+    if natural is None and set(labels) == {0, 1}:
+        natural = [bool(label) for label in labels]
+    return labels[1 if natural is None else natural.index(True)]
 
 
 def check_two_labels(present: Sequence[Any], pos_label: Any) -> None:
@@ -264,8 +326,15 @@ def read_labels(
     A label may be a number, text, a truth value or a date; what is missing (None, nan, null) has
     the label None, the last. Whole numbers are whole however they are stored, so that a column of
     floats makes the same labels as one of integers, and as :func:`calibrant.sketch` makes with
-    ``by``. Rows of weight 0 are left out: `n_rows` counts the others.
+    ``by``. Rows of weight 0 are left out: `n_rows` counts the others. Several columns, of a
+    dataframe or a mapping, make a label together, a tuple.
     """
+    columns = list(given) if isinstance(given, Mapping) else column_labels(given)
+    if columns is not None and len(columns) > 1:
+        return _crossed(
+            read_labels(given[one], name, sample_weight, n_rows, allow_missing=allow_missing)
+            for one in columns
+        )
     labels, missing = _labels(given, name)
     if missing.any() and not allow_missing:
         raise missing_values(name, missing)
@@ -281,6 +350,14 @@ def read_labels(
             n_rows=n_rows,
         )
     return _codes(labels, missing, name)
+
+
+def _crossed(parts: Iterable[tuple[list[Any], Index]]) -> tuple[list[Any], Index]:
+    """Return the combinations of labels that occur, in order, and which of them each row has."""
+    names, codes = zip(*parts, strict=True)
+    present, code = np.unique(np.column_stack(codes), axis=0, return_inverse=True)
+    labels = [tuple(one[k] for one, k in zip(names, row, strict=True)) for row in present.tolist()]
+    return labels, code.reshape(-1)
 
 
 def _labels(given: Any, name: str) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
@@ -323,6 +400,10 @@ def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_], name: str) -> tuple
     code = np.full(len(labels), len(names), dtype=np.intp)
     code[~missing] = np.array([order[label] for label in present], dtype=np.intp)[inverse]
     return [*names, None] if missing.any() else names, code
+
+
+def _text(label: Any) -> str:
+    return str(_whole(label))
 
 
 def _whole(label: Any) -> Any:

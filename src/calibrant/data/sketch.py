@@ -111,13 +111,14 @@ class Sketch:
         Parameters
         ----------
         y_true : array_like
-            Outcomes: 0/1 or bool; two labels with `pos_label`; or classes.
+            Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; or classes.
         y_prob : array_like of shape (n,)
             Predicted probabilities.
         sample_weight : array_like, optional
             Non-negative weights; rows of weight 0 are ignored.
         pos_label : label, optional
-            The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+            The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and
+            yes, or false and true.
 
         Returns
         -------

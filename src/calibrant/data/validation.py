@@ -42,6 +42,7 @@ MAX_BINS = 1_000_000
 MIN_RESAMPLES, MAX_RESAMPLES = 39, 10_000_000
 # Beyond this everything is smoothed into one mean.
 MAX_BANDWIDTH = 1e6
+PERCENTAGES = "percentages? {in_percent}"
 ONE_COLUMN_PER_CLASS = "several classes need one column of probabilities per class"
 # With so many distinct values strictly between 0 and 1, labels look like probabilities.
 _MANY_VALUES = 3
@@ -72,11 +73,11 @@ def _convert(values: Any, name: str) -> AnyArray:
         raise missing_values(name, np.ma.getmaskarray(values))
     if isinstance(values, np.ndarray):
         return np.asarray(values)
-    if _comes_from(values, "torch"):
+    if comes_from(values, "torch"):
         tensor = values.detach().cpu()
         # numpy has no bfloat16; float32 holds each of its values exactly.
         return np.asarray((tensor.float() if "bfloat16" in str(tensor.dtype) else tensor).numpy())
-    if _comes_from(values, *_DATAFRAME_LIBRARIES):
+    if comes_from(values, *_DATAFRAME_LIBRARIES):
         return _from_dataframe_library(values, name)
     is_sequence = isinstance(values, (list, tuple))
     if is_sequence or hasattr(values, "__array__") or hasattr(values, "__dlpack__"):
@@ -94,7 +95,8 @@ def is_real(array: AnyArray) -> bool:
     return array.dtype.kind in _REAL_KINDS
 
 
-def _comes_from(values: Any, *packages: str) -> bool:
+def comes_from(values: Any, *packages: str) -> bool:
+    """Tell whether an object is one of these packages."""
     root = type(values).__module__.partition(".")[0]
     return root in packages and root in sys.modules
 
@@ -133,12 +135,12 @@ def missing_values(name: str, missing: AnyArray) -> CalibrantError:
 
 def column_labels(values: Any) -> list[Any] | None:
     """Return the names of the columns of a dataframe; None where there are no columns."""
-    if not _comes_from(values, *_DATAFRAME_LIBRARIES):
+    if not comes_from(values, *_DATAFRAME_LIBRARIES):
         return None
     import narwhals.stable.v2 as nw
 
     frame = nw.from_native(values, eager_only=True, pass_through=True)
-    return frame.columns if isinstance(frame, nw.DataFrame) else None
+    return list(frame.columns) if isinstance(frame, nw.DataFrame) else None
 
 
 def check_choice(value: object, name: str, options: Collection[str]) -> None:
@@ -315,7 +317,7 @@ def _hint_for_range(p: AnyArray, low: float, high: float) -> str:
         inverse = "scipy.special.expit" if p.ndim == 1 else "scipy.special.softmax over columns"
         return f"logits or scores? convert them to probabilities first, for example by {inverse}"
     if high <= 100 and np.mean(p > 1) > 0.5:
-        return "percentages? divide by 100"
+        return PERCENTAGES
     return "only probabilities can be calibrated"
 
 

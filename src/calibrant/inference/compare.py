@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields, replace
 from functools import partial
 from itertools import combinations
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -20,9 +20,10 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import Generator, as_array, read_generator
+from calibrant.data.validation import Generator, as_array, column_labels, read_generator
 from calibrant.errors import CalibrantError, shown
 from calibrant.formatting import (
     TextTable,
@@ -44,6 +45,10 @@ from calibrant.inference.paired import (
 )
 from calibrant.measures.registry import Measure, comparable, find_measure
 from calibrant.numerics.probability import holm
+from calibrant.progress import steps
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 T = TypeVar("T")
 
@@ -159,10 +164,18 @@ class Comparison(TabularResult):
     def _columns(self) -> dict[str, Any]:
         return columns_of(self.pairs, (field.name for field in fields(PairedDifference)))
 
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw the measure of each model with its interval, in order of rank; return the Axes."""
+        from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
+
+        label = f"{self.measure}, {percent(self.level)} interval; | bias-corrected"
+        names = [f"{model.rank}. {model.name}" for model in self.models]
+        return new_intervals(ax, names, [model.estimate for model in self.models], label)
+
     def _printed(self) -> list[str | TextTable]:
         threshold = f"{1 - self.level:.2g} (Holm, {counted(len(self.pairs), 'pair')})"
         return [
-            f"{self.measure} of {len(self.models)} models, n = {self.n}; lower is better",
+            f"{self.measure} of {len(self.models)} models, n = {self.n:,}; lower is better",
             "",
             self._model_table(),
             "",
@@ -200,8 +213,9 @@ class Comparison(TabularResult):
 
 def compare(
     y_true: ArrayLike,
-    y_probs: Mapping[str, ArrayLike],
+    y_probs: Mapping[str, ArrayLike] | ArrayLike,
     *,
+    data: Any = None,
     measure: str | Callable[..., float] = "smooth_ece",
     level: float = 0.95,
     n_resamples: int = 1000,
@@ -211,6 +225,7 @@ def compare(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
     **options: Any,
 ) -> Comparison:
     """Compare models on the same rows: paired differences of a measure, and a ranking.
@@ -218,9 +233,14 @@ def compare(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
-    y_probs : dict of array_like
-        The predictions of each model by its name, all for the same rows; sketches are refused.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
+    y_probs : dict of array_like or dataframe
+        The predictions of each model by its name, all for the same rows, or one column per model;
+        with `data` also the names of columns. Sketches are refused.
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     measure : str or callable
         The name of a calibration error that has an interval, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r" or "logit_smoothed_ece", or "skce", or of a proper score, "brier_score"
@@ -247,9 +267,13 @@ def compare(
         Proper scores of (n, C) predictions are those of all classes by default. By confidence each
         model has outcomes of its own: whether its predicted class is right.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
     **options
         Options of the measure, as given to it.
 
@@ -304,6 +328,13 @@ def compare(
     """
     info = find_measure(measure, comparable())
     level, is_score = validation.as_level(level), info.kind == "score"
+    y_true, y_probs, sample_weight, clusters = read_columns(
+        *(data, align),
+        y_true=y_true,
+        y_probs=y_probs,
+        sample_weight=sample_weight,
+        clusters=clusters,
+    )
     models = _read_models(y_true, y_probs)
     n_pairs = math.comb(len(models), 2)
     # Differences of proper scores have a formula; those of errors need P-values small enough.
@@ -342,6 +373,9 @@ def compare(
 
 def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
     """Return the predictions of two models or more by name, all of the same classes."""
+    columns = column_labels(y_probs)
+    if columns is not None:
+        y_probs = {str(name): y_probs[name] for name in columns}
     given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
     if any(isinstance(one, Sketch) for one in (y_true, *given)):
         raise CalibrantError(
@@ -352,7 +386,7 @@ def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
             "must hold the predictions of at least two models by name",
             argument="y_probs",
             value=len(y_probs) if isinstance(y_probs, Mapping) else type(y_probs),
-            hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}",
+            hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}, or one column per model",
         )
     n_columns = {}
     for name, y_prob in y_probs.items():
@@ -420,7 +454,7 @@ def _by_error(
     rng = read_generator(seed)
     shared = Clusters.read(clusters, sample_weight, problems[0], rng)
     units = shared or Clusters.single_rows(n, rng)
-    for problem in problems:
+    for problem in steps(problems):
         # A seed starts anew for each, so that each is what `estimate` gives.
         own_rng = read_generator(seed)
         own = Clusters.read(clusters, sample_weight, problem, own_rng)

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import Result
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
@@ -59,7 +60,7 @@ class Estimate(Result):
         interval = f"{percent(self.level)} interval {text['low']} to {text['high']}"
         head = f"{self.measure} = {text['bias_corrected']}"
         raw = f", raw value {text['value']}" if self.method == "uniform" else ""
-        return [f"Estimate({head}, {interval}{raw}, n = {self.n})"]
+        return [f"Estimate({head}, {interval}{raw}, n = {self.n:,})"]
 
 
 @overload
@@ -75,6 +76,7 @@ def estimate(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
     *,
+    data: Any = None,
     level: float = 0.95,
     method: Literal["uniform"] = "uniform",
     n_resamples: int = 1000,
@@ -84,6 +86,7 @@ def estimate(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
     **options: Any,
 ) -> Estimate:
     """Return a calibration error with a confidence interval for its population value.
@@ -98,10 +101,13 @@ def estimate(
         The name of a calibration error that has an interval, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r" or "logit_smoothed_ece"; or that function.
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     level : float
         Confidence level.
     method : {"uniform"}
@@ -123,9 +129,13 @@ def estimate(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
     **options
         Options of the measure, as given to it: `n_bins`, `strategy` and `norm` ("l1" or "l2") of
         ece, `bandwidth` of smooth_ece, `sigma` of logit_smoothed_ece.
@@ -191,6 +201,13 @@ def estimate(
     level = validation.as_level(level)
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
+    y_true, y_prob, sample_weight, clusters = read_columns(
+        *(data, align),
+        y_true=y_true,
+        y_prob=y_prob,
+        sample_weight=sample_weight,
+        clusters=clusters,
+    )
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     known = Clusters.read(clusters, sample_weight, problem, generator)
     question = Question(level, n_resamples, generator, known)

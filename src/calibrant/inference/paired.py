@@ -326,7 +326,7 @@ def read_losses(
         probability, outcome, w = columns
         is_soft = table.is_soft
     else:
-        problem = next(reduce_table(table, multiclass, labels).problems())
+        problem = next(reduce_table(table, multiclass).problems())
         p, y, w = problem.rows.columns()
         probability, outcome = np.stack((1 - p, p), axis=1), np.stack((1 - y, y), axis=1)
         is_soft = problem.is_soft

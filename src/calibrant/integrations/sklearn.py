@@ -100,7 +100,8 @@ class ReliabilityDisplay(Display):
     estimator_name : str, optional
         Name of the estimator.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Attributes
     ----------
@@ -165,7 +166,8 @@ class ReliabilityDisplay(Display):
         Parameters
         ----------
         y_true : array_like of outcomes or soft labels
-            Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+            Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+            classes.
         y_prob : array_like
             Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
         name : str, optional
@@ -253,7 +255,8 @@ class CumulativeDisplay(Display):
     estimator_name : str, optional
         Name of the estimator.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Attributes
     ----------
@@ -306,7 +309,7 @@ class CumulativeDisplay(Display):
         Parameters
         ----------
         y_true : array_like
-            Outcomes: 0/1 or bool; two labels with `pos_label`; or classes.
+            Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; or classes.
         y_prob : array_like
             Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
         name : str, optional

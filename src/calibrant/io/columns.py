@@ -20,6 +20,7 @@ from calibrant._base import AnyArray
 from calibrant.data import validation
 from calibrant.data.labels import listed
 from calibrant.errors import CalibrantError
+from calibrant.formatting import counted
 
 Role = Literal["prob", "label", "weight"]
 OnInvalid = Literal["raise", "drop"]
@@ -42,6 +43,8 @@ class Columns:
     by: str | None = None  # groups
     is_multiclass: bool = False
     along: str | None = None  # a feature
+    keys: tuple[str, ...] = ()  # further columns of labels, such as clusters, for rows in memory
+    is_percent: bool = False  # whether probabilities are in percent
 
     @classmethod
     def read(cls, label: Any, prob: Any, weight: Any, by: Any) -> Self:
@@ -76,14 +79,19 @@ class Columns:
     @property
     def names(self) -> list[str]:
         """All columns, each once."""
-        others = [name for name in (self.by, self.along) if name is not None]
+        others = [name for name in (self.by, self.along, *self.keys) if name is not None]
         return list(dict.fromkeys([*(name for _, name in self.named()), *others]))
 
     @property
-    def groups(self) -> str | None:
-        """The column that names groups and has no other role, if there is one."""
+    def labels(self) -> tuple[str, ...]:
+        """The columns of labels, of groups or clusters."""
+        return (*(() if self.by is None else (self.by,)), *self.keys)
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The columns of labels that have no other role."""
         others = {self.along, *(name for _, name in self.named())}
-        return None if self.by in others else self.by
+        return tuple(name for name in self.labels if name not in others)
 
     def check_known(self, schema: Mapping[str, Any]) -> None:
         """Refuse a table that lacks a column."""
@@ -300,19 +308,19 @@ class InvalidRows:
             if self.rules[code].kind == "outside" and 2 * count > self.total + n_kept:
                 raise self._error(code, "; most rows are like that, too many to leave out")
         if self.total and on_invalid != "drop":
-            advice = ", or leave such rows out with {on_invalid}='drop'" if on_invalid else ""
+            advice = ", or leave such rows out with {dropping}" if on_invalid else ""
             raise self._error(min(self.counts), advice)
 
     def warn(self, n_kept: int, stacklevel: int) -> None:
         """Warn how many rows were left out, if any."""
         if self.total:
             parts = [
-                f"{self.counts[code]} with {self.rules[code].description}"
+                f"{self.counts[code]:,} with {self.rules[code].description}"
                 for code in sorted(self.counts)
             ]
-            rows = f"{self.total} row{'s' if self.total > 1 else ''}"
+            rows = counted(self.total, "row")
             warnings.warn(
-                f"{rows} of {self.total + n_kept} left out: {', '.join(parts)}",
+                f"{rows} of {self.total + n_kept:,} left out: {', '.join(parts)}",
                 UserWarning,
                 stacklevel=stacklevel + 1,
             )
@@ -354,5 +362,5 @@ def _explained(rule: Rule, example: Example) -> tuple[str, str]:
     if value < 0:
         return "must lie in [0, 1]", "logits or scores? convert them to probabilities first"
     is_percentage = example.largest <= 100
-    hint = "percentages? divide by 100" if is_percentage else "only probabilities can be calibrated"
+    hint = validation.PERCENTAGES if is_percentage else "only probabilities can be calibrated"
     return "must lie in [0, 1]", hint

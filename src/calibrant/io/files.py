@@ -10,8 +10,7 @@ from __future__ import annotations
 import glob
 import os
 import re
-import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.util import find_spec
@@ -56,6 +55,7 @@ from calibrant.io.frames import (
     renamed,
     sketch_in_engine,
 )
+from calibrant.progress import steps
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
@@ -64,27 +64,33 @@ if TYPE_CHECKING:
 # and only many rows are worth the compiled pass.
 _CHUNK_VALUES = 1 << 24
 # The column of groups as they are written, beside the one of their values.
-_GROUP = "calibrant: group"
+_GROUP = "calibrant: group "
 # How lines of advice in the messages of DuckDB begin.
 _ADVICE = ("Possible", "* ", "LINE ", "Column ", "The search space")
 
 
 class Opened(NamedTuple):
-    """The columns of a file that are asked for, and how its groups are written."""
+    """The columns of a file that are asked for, and how the labels in each of them are written."""
 
     relation: DuckDBPyRelation
-    groups: GroupForm
+    forms: Mapping[str, GroupForm]
 
 
 class Reader:
     """Files that DuckDB reads, each opened once."""
 
     def __init__(self, connection: DuckDBPyConnection) -> None:
-        connection.execute("SET enable_progress_bar = false")  # there is one of ours
+        # It is asked how much is done, and prints nothing itself.
+        connection.execute("SET enable_progress_bar = true; SET enable_progress_bar_print = false")
+        connection.execute("SET progress_bar_time = 0")
         self.connection = connection
         self._files: dict[Path, OpenFile | None] = {}
         self._asked: dict[Path, tuple[Columns, LabelKind]] = {}
         self._is_from_folder: dict[str, bool] = {}
+
+    def steps(self, paths: Sequence[Path]) -> Iterator[Path]:
+        """Yield files, while the progress of the query that runs is recorded."""
+        return steps(paths, lambda: self.connection.query_progress() / 100)
 
     def file(self, path: Path) -> OpenFile | None:
         """Return a file, or None where it has no rows."""
@@ -110,16 +116,18 @@ class Reader:
                 )
         self._asked[path] = columns, label
         rows, asked = file.asked(columns, label)
-        group = None if columns.groups in file.folders else columns.groups
+        if columns.is_percent:
+            asked |= {name: f"({asked[name]}) / 100" for name in columns.probs}
+        groups = [name for name in columns.groups if name not in file.folders]
         if where is not None:
             # It sees all columns as values; groups are kept as written beside.
             seen = {name: file.sql(name) for name in file.all_types}
-            seen |= {name: sql for name, sql in asked.items() if name != group}
-            if group is not None:
-                seen[_GROUP] = asked[group]
+            seen |= {name: sql for name, sql in asked.items() if name not in groups}
+            seen |= {_GROUP + name: asked[name] for name in groups}
             rows = nw.from_native(_selected(rows, seen)).filter(where).to_native()
-            asked = {name: quoted(_GROUP if name == group else name) for name in asked}
-        return Opened(_selected(rows, asked), "values" if group is None else file.form)
+            asked = {name: quoted(_GROUP * (name in groups) + name) for name in asked}
+        forms = {name: file.form if name in groups else "values" for name in columns.labels}
+        return Opened(_selected(rows, asked), forms)
 
     @contextmanager
     def errors_in(self, path: Path) -> Iterator[None]:
@@ -209,12 +217,15 @@ def _other_type(role: str, name: str) -> CalibrantError:
 
 
 class Rows(NamedTuple):
-    """The columns of the valid rows, which of all rows these are, the others, and groups."""
+    """The columns of the valid rows, which of all rows these are, the others, and labels by column.
+
+    Labels are those of groups and clusters.
+    """
 
     columns: dict[str, AnyArray]
     is_valid: Mask
     invalid: InvalidRows
-    groups: list[Any] | None
+    labels: dict[str, list[Any]]
 
 
 def read_rows(
@@ -240,8 +251,8 @@ def read_rows(
     invalid, n_rows = InvalidRows(rules), 0
     parts: list[dict[str, AnyArray]] = []
     masks: list[Mask] = []
-    forms: list[GroupForm] = []
-    for path in paths:
+    forms: list[Mapping[str, GroupForm]] = []
+    for path in reader.steps(paths):
         with reader.errors_in(path):
             found = reader.open(path, columns, "word" if any_label else "either")
             if found is None:
@@ -264,9 +275,11 @@ def read_rows(
     invalid.refuse(n_valid, on_invalid)
     if not n_valid:
         raise CalibrantError(f"{paths[0].name} has no valid rows")
-    by = columns.by
-    groups = None if by is None else _groups([part[by] for part in parts], forms)
-    return Rows(_concatenated(parts, columns), np.concatenate(masks), invalid, groups)
+    labels = {
+        name: _labels([part[name] for part in parts], [form[name] for form in forms])
+        for name in columns.labels
+    }
+    return Rows(_concatenated(parts, columns), np.concatenate(masks), invalid, labels)
 
 
 def _valid(part: dict[str, AnyArray], invalid: InvalidRows, within: str) -> Mask:
@@ -293,10 +306,8 @@ def _fetched(relation: DuckDBPyRelation, columns: Columns) -> dict[str, AnyArray
     if columns.along is not None and kinds[columns.along] in ("date", "boolean"):
         targets[columns.along] = "TIMESTAMP" if kinds[columns.along] == "date" else "VARCHAR"
     # Groups that are integers or truth values stay exact, written as in JSON.
-    group = columns.groups
-    is_exact = group is not None and (types[group] == "BOOLEAN" or is_integer(types[group]))
-    if group is not None and is_exact:
-        targets[group] = "VARCHAR"
+    exact = [name for name in columns.groups if types[name] == "BOOLEAN" or is_integer(types[name])]
+    targets |= dict.fromkeys(exact, "VARCHAR")
     asked = []
     for i, name in enumerate(columns.names):
         # Files do not keep the zone of times: all are in UTC.
@@ -304,10 +315,10 @@ def _fetched(relation: DuckDBPyRelation, columns: Columns) -> dict[str, AnyArray
         asked.append(f"CAST({quoted(name)}{zone} AS {targets[name]}) AS c{i}")
     found = relation.project(", ".join(asked)).fetchnumpy()
     part = {name: _filled(found[f"c{i}"]) for i, name in enumerate(columns.names)}
-    if group is not None and is_exact:
-        written = part[group].tolist()
+    for name in exact:
+        written = part[name].tolist()
         keys = keys_of(set(written), "json")
-        part[group] = np.array([keys[value] for value in written], dtype=object)
+        part[name] = np.array([keys[value] for value in written], dtype=object)
     return part
 
 
@@ -332,8 +343,8 @@ def _concatenated(parts: Sequence[dict[str, AnyArray]], columns: Columns) -> dic
     return {name: np.concatenate([part[name] for part in parts]) for name in parts[0]}
 
 
-def _groups(parts: Sequence[AnyArray], forms: Sequence[GroupForm]) -> list[Any]:
-    """Return the group of each row, None where it has none."""
+def _labels(parts: Sequence[AnyArray], forms: Sequence[GroupForm]) -> list[Any]:
+    """Return the label of each row, None where it has none."""
     written: dict[GroupForm, set[Any]] = {form: set() for form in forms}
     values: list[list[Any]] = []
     for part, form in zip(parts, forms, strict=True):
@@ -363,11 +374,11 @@ def sketch_files(
     columns: Columns,
     cells: Cells,
     where: Expr | None = None,
-    positive: Any = None,
+    positive: Sequence[Any] | None = None,
 ) -> tuple[dict[Any, Sketch], InvalidRows]:
     """Return sketches of the rows of all files, by group or class, and the rows left out.
 
-    With `positive`, the outcome of a row is whether its label is that one.
+    With `positive`, the outcome of a row is whether its label is one of these.
     """
     tables = _tables(reader, paths, columns, where, positive)
     # Rows leave DuckDB through pyarrow; groups are summed faster inside.
@@ -377,14 +388,18 @@ def sketch_files(
 
 
 def _tables(
-    reader: Reader, paths: Sequence[Path], columns: Columns, where: Expr | None, positive: Any
+    reader: Reader,
+    paths: Sequence[Path],
+    columns: Columns,
+    where: Expr | None,
+    positive: Sequence[Any] | None,
 ) -> Iterator[_Table]:
     """Open the files that have rows, one after the other."""
     import duckdb
 
     is_word = columns.is_multiclass or positive is not None
     classes: tuple[Any, ...] | None = None
-    for path in paths:
+    for path in reader.steps(paths):
         with reader.errors_in(path):
             found = reader.open(path, columns, "word" if is_word else "number", where)
             if found is None:
@@ -392,7 +407,8 @@ def _tables(
             relation, form = found
             if positive is not None:
                 label = columns.label
-                is_positive = duckdb.ColumnExpression(label) == duckdb.ConstantExpression(positive)
+                labels = [duckdb.ConstantExpression(one) for one in positive]
+                is_positive = duckdb.ColumnExpression(label).isin(*labels)
                 others = duckdb.StarExpression(exclude=[label])
                 relation = relation.select(others, is_positive.alias(label))
             frame = nw.from_native(relation)
@@ -400,7 +416,7 @@ def _tables(
             if classes not in (None, bound.classes):
                 raise _other_type("label", columns.label)
             classes = bound.classes
-        yield path, frame, bound, form
+        yield path, frame, bound, form.get(columns.by or "", "values")
 
 
 def _streamed(
@@ -408,14 +424,12 @@ def _streamed(
 ) -> tuple[dict[Any, Sketch], InvalidRows]:
     """Count the rows as DuckDB reads them."""
     builder = None
-    with _progress() as show:
-        for path, frame, columns, _ in tables:
-            builder = builder or SketchBuilder(columns, cells)
-            builder.begin(path.name + ", counting those kept by where" * is_filtered)
-            with reader.errors_in(path):
-                for chunk in _chunks(frame.to_native(), columns.names):
-                    builder.update(chunk)
-                    show(path.name, len(chunk))
+    for path, frame, columns, _ in tables:
+        builder = builder or SketchBuilder(columns, cells)
+        builder.begin(path.name + ", counting those kept by where" * is_filtered)
+        with reader.errors_in(path):
+            for chunk in _chunks(frame.to_native(), columns.names):
+                builder.update(chunk)
     return ({}, InvalidRows(())) if builder is None else (builder.sketches, builder.invalid)
 
 
@@ -444,26 +458,3 @@ def _pushed_down(
         parts[groups].append(sketches)
     total = {form: merged(some) for form, some in parts.items()}
     return merged(renamed(one, keys_of(one, form)) for form, one in total.items()), invalid
-
-
-@contextmanager
-def _progress() -> Iterator[Callable[[str, int], None]]:
-    """Give a function that shows on a terminal which file is read, and its rows just read."""
-    if sys.stderr is None or not sys.stderr.isatty() or find_spec("rich") is None:
-        yield lambda name, n_rows: None
-        return
-    from rich.console import Console  # type: ignore[import-not-found, unused-ignore]
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    # The number of rows is known only once they are read: the bar just moves.
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        TextColumn("{task.completed:,} rows"),
-        TimeElapsedColumn(),
-        console=Console(stderr=True),
-        transient=True,
-    )
-    with bar:
-        task = bar.add_task("reading", total=None)
-        yield lambda name, n_rows: bar.update(task, description=f"reading {name}", advance=n_rows)

@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 from urllib.parse import unquote
 
 from calibrant.errors import CalibrantError
@@ -101,6 +101,8 @@ class OpenFile:
     rows: DuckDBPyRelation  # the columns that are in the file
     types: Mapping[str, str]  # their SQL types, inferred from the first rows where not declared
     folders: Mapping[str, tuple[str, str]]  # value and type by name, of folders such as site=a
+    # The fields of structures, scores.confidence: the names from the outermost in.
+    nested: Mapping[str, Sequence[str]] = field(default_factory=dict)
     form: ClassVar[GroupForm] = "values"
 
     @property
@@ -113,7 +115,11 @@ class OpenFile:
         if name in self.folders:
             value, kind = self.folders[name]
             return f"CAST({'NULL' if value == _NO_VALUE else _literal(value)} AS {kind})"
-        return quoted(name)
+        column, *fields = self.nested.get(name, (name,))
+        sql = quoted(column)
+        for one in fields:
+            sql = f"struct_extract({sql}, {_literal(one)})"
+        return sql
 
     def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
         """Return rows, and in them the columns that are asked for as SQL."""
@@ -146,13 +152,28 @@ class JsonFile(OpenFile):
     form: ClassVar[GroupForm] = "json"
 
     def header(self) -> list[str]:
-        return list(self.types)
+        return [name for name in self.types if name not in self.nested]
 
     def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
         kinds = {name: self._kind(name, columns, label) for name in columns.names}
-        own = {name: kind for name, kind in kinds.items() if name in self.types}
-        rows = _json(self.connection, self.path, {**self.types, **own})
-        return rows, {name: OpenFile.sql(self, name) for name in columns.names}
+        types = {name: kind for name, kind in self.types.items() if name not in self.nested}
+        for name, kind in kinds.items():
+            if name in self.nested:
+                types[self.nested[name][0]] = "JSON"
+            elif name in self.types:
+                types[name] = kind
+        rows = _json(self.connection, self.path, types)
+        return rows, {name: self._extracted(name, kind) for name, kind in kinds.items()}
+
+    def _extracted(self, name: str, kind: str) -> str:
+        """Return a column as SQL, a field of a structure that is read as JSON in its type."""
+        if name not in self.nested:
+            return OpenFile.sql(self, name)
+        column, *fields = self.nested[name]
+        path = "$" + "".join(f'."{one}"' for one in fields)
+        if kind == "JSON":
+            return f"json_extract({quoted(column)}, {_literal(path)})"
+        return f"CAST(json_extract_string({quoted(column)}, {_literal(path)}) AS {kind})"
 
     def sql(self, name: str) -> str:
         sql = OpenFile.sql(self, name)
@@ -160,12 +181,13 @@ class JsonFile(OpenFile):
 
     def _kind(self, name: str, columns: Columns, label: LabelKind) -> str:
         kind = self.all_types[name]
-        if name == columns.groups:
+        if name in columns.groups and name not in self.folders:
             return "JSON"
         if name == columns.label and label == "word" and kind == "BOOLEAN":
             return "VARCHAR"
         if kind in ("VARCHAR", "JSON") and name in _numbers(columns, label):
-            values = _values(self.rows, f"{quoted(name)} IS NOT NULL", quoted(name))
+            column = OpenFile.sql(self, name)
+            values = _values(self.rows, f"{column} IS NOT NULL", column)
             if values:
                 raise _no_number(name, columns, values)
             return "DOUBLE"
@@ -185,25 +207,36 @@ class TextFile(OpenFile):
         return self._as(name, self.types[name]) if own else OpenFile.sql(self, name)
 
     def asked(self, columns: Columns, label: LabelKind) -> tuple[DuckDBPyRelation, dict[str, str]]:
-        comma = self._has_decimal_commas(columns)
+        numbers = self._number_texts(columns)
         found = {
             name: OpenFile.sql(self, name)
-            if name in (columns.groups, *self.folders)
-            else self._as(name, self._kind(name, columns, label), comma=comma)
+            if name in (*columns.groups, *self.folders)
+            else self._as(name, self._kind(name, columns, label), numbers[name])
             for name in columns.names
         }
         return self.rows, found
+
+    def _number_texts(self, columns: Columns) -> dict[str, str]:
+        """Return the text of columns as SQL, without percent signs and with decimal points."""
+        comma = self._has_decimal_commas(columns)
+        found = {}
+        for name in columns.names:
+            is_percent = columns.is_percent and name in columns.probs
+            text = f"rtrim({quoted(name)}, ' %')" if is_percent else quoted(name)
+            # A number with a decimal comma has no point.
+            found[name] = f"translate({text}, ',.', '.,')" if comma else text
+        return found
 
     def header(self) -> list[str]:
         rows = _csv(self.connection, self.path, list(self.types), f"{self.options}, header=false")
         return [str(cell) for cell in rows.limit(1).fetchall()[0]]
 
     def explained(self, columns: Columns, label: LabelKind) -> CalibrantError | None:
-        comma = self._has_decimal_commas(columns)
+        numbers = self._number_texts(columns)
         for name in columns.names:
-            if name in (columns.groups, *self.folders):
+            if name in (*columns.groups, *self.folders):
                 continue
-            cast = self._as(name, self._kind(name, columns, label), comma=comma, strict=False)
+            cast = self._as(name, self._kind(name, columns, label), numbers[name], strict=False)
             asked = f"row_number() OVER () - 1, {quoted(name)} AS t, {cast} AS v"
             invalid = self.rows.project(asked).filter(f"t NOT {_IS_MISSING} AND v IS NULL")
             found = invalid.limit(1).fetchall()
@@ -220,19 +253,18 @@ class TextFile(OpenFile):
             return "VARCHAR"
         return "DOUBLE" if kind == "VARCHAR" and name in _numbers(columns, label) else kind
 
-    def _as(self, name: str, kind: str, *, comma: bool = False, strict: bool = True) -> str:
+    def _as(self, name: str, kind: str, number: str = "", *, strict: bool = True) -> str:
         """Return a column cast to a type, null where a word such as NA is written.
 
-        Other text that is not of the type is an error, or null if not `strict`.
+        `number` is its text as SQL where it is cast to a number. Other text that is not of the type
+        is an error, or null if not `strict`.
         """
-        column = text = quoted(name)
+        column = quoted(name)
         if kind == "VARCHAR":
             # Among truth values or numbers, words such as NA are missing values.
             is_text = self.types[name] == "VARCHAR"
             return column if is_text else f"CASE WHEN NOT {column} {_IS_MISSING} THEN {column} END"
-        if comma and kind == "DOUBLE":
-            # A number with a decimal comma has no point.
-            text = f"translate({column}, ',.', '.,')"
+        text = number if number and kind == "DOUBLE" else column
         cast = f"TRY_CAST({text} AS {kind})"
         if kind in self.times:
             cast = f"CAST(try_strptime({text}, {_literal(self.times[kind])}) AS {kind})"
@@ -261,10 +293,10 @@ def opened(connection: DuckDBPyConnection, path: Path) -> OpenFile | None:
         _check_sums(path)
     if form == "Parquet":
         rows = connection.read_parquet(_pattern(path), hive_partitioning=False)
-        file = OpenFile(connection, path, rows, _types(rows), _folders(path, rows.columns))
+        file = OpenFile(connection, path, rows, *_schema(rows, path))
     elif form.startswith("JSON"):
         rows = _json(connection, path)
-        file = JsonFile(connection, path, rows, _types(rows), _folders(path, rows.columns))
+        file = JsonFile(connection, path, rows, *_schema(rows, path))
     else:
         file = _text_file(connection, path, form)
     # No column is fetched: fetching some types needs further packages.
@@ -307,7 +339,8 @@ def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFil
     times = {"DATE": date, "TIMESTAMP": timestamp}
     times = {kind: written for kind, written in times.items() if written}
     rows = _csv(connection, path, types, f"{options}, header=true")
-    return TextFile(connection, path, rows, types, _folders(path, types), times, options)
+    folders = _folders(path, types)
+    return TextFile(connection, path, rows, types, folders, times=times, options=options)
 
 
 def _csv(
@@ -327,8 +360,23 @@ def _json(
     return connection.read_json(_pattern(path), columns=types, hive_partitioning=False)
 
 
-def _types(rows: DuckDBPyRelation) -> dict[str, str]:
-    return dict(zip(rows.columns, map(str, rows.types), strict=True))
+def _schema(rows: DuckDBPyRelation, path: Path) -> tuple[Any, ...]:
+    """Return the types of columns, those that folders give, and where fields of structures are."""
+    nested: dict[str, tuple[str, ...]] = {}
+    types: dict[str, str] = {}
+
+    def add(place: tuple[str, ...], kind: Any) -> None:
+        types[".".join(place)] = str(kind)
+        if len(place) > 1:
+            nested[".".join(place)] = place
+        for name, child in kind.children if kind.id == "struct" else ():
+            # A column that is called so itself goes before.
+            if ".".join((*place, name)) not in rows.columns:
+                add((*place, name), child)
+
+    for name, kind in zip(rows.columns, rows.types, strict=True):
+        add((name,), kind)
+    return types, _folders(path, rows.columns), nested
 
 
 def _folders(path: Path, own: Iterable[str]) -> dict[str, tuple[str, str]]:
@@ -376,7 +424,7 @@ def _no_number(
     if _DECIMAL_COMMA.fullmatch(value):
         found, hint = "{value}", "write a decimal point"
     elif _PERCENTAGE.fullmatch(value):
-        found, hint = "the percentage {value}", "write it as a number from 0 to 1"
+        found, hint = "the percentage {value}", "{in_percent}"
     else:
         found = "the text {value}"
         hint = "convert it to 0 and 1 first" if role == "label" else "convert it first"

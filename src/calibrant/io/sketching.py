@@ -17,6 +17,7 @@ from calibrant.data.sketch_cells import DEFAULT_CELLS, Cells, Scale
 from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, InvalidRows, OnInvalid
 from calibrant.io.frames import SketchBuilder, in_order, sketch_in_engine
+from calibrant.progress import shown
 
 # One sketch per class: a thousand of these are 120 MB.
 CLASSWISE_CELLS = 2520
@@ -148,7 +149,8 @@ def sketched(
         n_cells = CLASSWISE_CELLS if columns.is_multiclass else DEFAULT_CELLS
     cells = Sketch(n_cells, scale).cells  # refuses what cannot be
     try:
-        sketches, invalid = read(cells)
+        with shown("reading"):
+            sketches, invalid = read(cells)
     except NarwhalsError as problem:
         reason = str(problem).partition("\n")[0]
         raise CalibrantError(

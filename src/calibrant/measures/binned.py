@@ -288,8 +288,8 @@ def ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -317,9 +317,11 @@ def ece(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -379,8 +381,8 @@ def mce(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -401,9 +403,11 @@ def mce(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -451,7 +455,8 @@ def ace(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -473,9 +478,11 @@ def ace(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -502,7 +509,7 @@ def ace(
     """
     error = read_binned_error(n_bins, "quantile", assignment, norm, weighting, debias=debias)
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    reduction = reduce_table(table, "classwise" if multiclass is None else multiclass, labels)
+    reduction = reduce_table(table, "classwise" if multiclass is None else multiclass)
     return reduction.measure(error, error.norm)
 
 
@@ -535,8 +542,8 @@ def soft_label_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
@@ -561,9 +568,11 @@ def soft_label_ece(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------

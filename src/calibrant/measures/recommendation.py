@@ -192,7 +192,8 @@ def recommend(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
 
         They are validated, but the recommendation does not depend on them.
     y_prob : array_like
@@ -203,9 +204,11 @@ def recommend(
 
         The class-wise results of the study are used for a class label; "top_label" was not studied.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -239,7 +242,7 @@ def recommend(
     if multiclass == "top_label":
         rule = "must be 'confidence', 'classwise' or a class label: others were not studied"
         raise CalibrantError(rule, argument="multiclass", value=multiclass)
-    problems = list(reduce_table(table, multiclass, labels).problems())
+    problems = list(reduce_table(table, multiclass).problems())
     if not all(problem.is_exact for problem in problems):
         raise CalibrantError("recommend needs the scores, which a sketch does not keep: give rows")
     is_top = isinstance(table, ClassTable) and multiclass in (None, "confidence")

@@ -95,8 +95,8 @@ def brier_score(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     sample_weight : array_like, optional
@@ -106,9 +106,11 @@ def brier_score(
         predicted class is right; each class against the rest; the predicted class is right, by
         predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -134,7 +136,7 @@ def brier_score(
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     if isinstance(table, ClassTable) and multiclass is None:
         return _mean_loss(table.blocks(), _squared_error)
-    return reduce_table(table, multiclass, labels).measure(BrierScore())
+    return reduce_table(table, multiclass).measure(BrierScore())
 
 
 def log_score(
@@ -154,7 +156,8 @@ def log_score(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     sample_weight : array_like, optional
@@ -164,9 +167,11 @@ def log_score(
         predicted class is right; each class against the rest; the predicted class is right, by
         predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -196,7 +201,7 @@ def log_score(
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     if isinstance(table, ClassTable) and multiclass is None:
         return _mean_loss(table.blocks(), _cross_entropy)
-    return reduce_table(table, multiclass, labels).measure(LogScore())
+    return reduce_table(table, multiclass).measure(LogScore())
 
 
 def score_decomposition(
@@ -218,7 +223,8 @@ def score_decomposition(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     score : {"brier", "log"}
@@ -228,9 +234,11 @@ def score_decomposition(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------

@@ -26,6 +26,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
+from calibrant.data.named_columns import check_same_index
 from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import Sample
 from calibrant.data.validation import as_array, one_column
@@ -189,7 +190,8 @@ def subpopulation_curve(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     group : array_like of bool
@@ -202,9 +204,11 @@ def subpopulation_curve(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -233,6 +237,7 @@ def subpopulation_curve(
     [0.0, -0.25, 0.0]
     """
     validation.check_choice(against, "against", ("population", "calibration"))
+    check_same_index({"y_true": y_true, "group": group})
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     member = read_group(group, sample_weight, problem)
     if against == "calibration":

@@ -47,9 +47,9 @@ def fit_logistic(
     """Fit logit P(y = 1) = offset + intercept + x @ slopes to pooled rows.
 
     `true`, `weight` and `weight_squared` are the sums of w y, w and w^2 (w by default) over the
-    rows pooled at each x, of which no column is constant. The penalty is ridge / 2, one for all or one per column, times the weight
-    times the squared slopes of the standardised columns: it selects one of the equally good fits of
-    collinear columns.
+    rows pooled at each x, of which no column is constant. The penalty is ridge / 2, one for all or
+    one per column, times the weight times the squared slopes of the standardised columns: it
+    selects one of the equally good fits of collinear columns.
 
     The covariance is A^-1 B A^-1 with A = sum w m (1 - m) z z', B = sum w^2 m (1 - m) z z',
     z = (1, x) and m the fitted probabilities; the log-likelihood is less the penalty. Where the

@@ -93,7 +93,8 @@ def bias_along(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
 
         Or in place of both arrays a `BiasTable`, or a mapping from names of models to them.
     y_prob : array_like or mapping of array_like, optional

@@ -80,9 +80,9 @@ def murphy(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. Or in
-        place of both arrays a sketch or a result, or for several models a mapping from names to
-        these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
 
         Results are those of :func:`calibrant.murphy_curve`.
     y_prob : array_like or mapping of array_like, optional
@@ -181,9 +181,9 @@ def decision_curve(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. Or in
-        place of both arrays a sketch or a result, or for several models a mapping from names to
-        these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
 
         Results are those of :func:`calibrant.decision_curve`.
     y_prob : array_like or mapping of array_like, optional

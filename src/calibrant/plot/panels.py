@@ -16,13 +16,12 @@ from numpy.typing import ArrayLike
 from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
+from calibrant.data.classes import by_name
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 from calibrant.formatting import percent, shortened
-from calibrant.inference.estimate import Estimate
 from calibrant.plot.common import (
-    LINE_WIDTH,
     SMALL,
     Model,
     Panels,
@@ -30,14 +29,13 @@ from calibrant.plot.common import (
     axes_or_new,
     band_lines,
     compact,
-    despine,
     measure_label,
     new_figure,
-    palette,
     read_models,
     size_in_points,
 )
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
+from calibrant.plot.interval_plot import draw_intervals
 from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gather
 
 # Inches of a panel, and of the labels along the outer ones.
@@ -73,9 +71,9 @@ def small_multiples(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. Or in
-        place of both arrays a sketch or a result, or for several models a mapping from names to
-        these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
     y_prob : array_like or mapping of array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
         mapping from names to them; omitted for sketches and results.
@@ -164,7 +162,7 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
         return _by_group(y_true, y_prob, by, options)
     multiclass = options.get("multiclass")
     if isinstance(multiclass, str) and multiclass == "classwise":
-        p, labels = as_array(y_prob, "y_prob"), options.get("labels")
+        p, labels, _ = by_name(y_true, y_prob, options.get("labels"))
         if p.ndim != 2:
             rule = "must have one column per class for {multiclass}='classwise'"
             raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
@@ -181,7 +179,10 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
 
 def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
     labels = one_column(as_array(by, "by"), "by")
-    y, p = as_array(y_true, "y_true"), as_array(y_prob, "y_prob")
+    y = as_array(y_true, "y_true")
+    p, classes, positive = by_name(y, y_prob, options.get("labels"))
+    known = {"labels": classes, "pos_label": positive}  # groups have no names of columns
+    options = {name: one for name, one in known.items() if one is not None} | {**options}
     for rows, name in ((labels, "by"), (y, "y_true"), (p, "y_prob")):
         validation.check_not_empty(rows, name)
     validation.check_same_length(y, "y_true", labels, "by")
@@ -228,8 +229,8 @@ def assessment(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. A
-        sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. A sketch replaces both arrays.
 
         So does an `Assessment`.
     y_prob : array_like, optional
@@ -286,26 +287,10 @@ def assessment(
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], Layout(inside=True))
     cumulative = CumulativeDiagram(found.cumulative, found["ecce_r"])
     draw_cumulative(ax.inset_axes(_CUMULATIVE), [cumulative])
-    _draw_estimates(ax.inset_axes(_ESTIMATES), found.estimates)
+    label = f"calibration error, {percent(found.settings.level)} interval; | raw value"
+    names = [measure_label(one) for one in found.estimates]
+    draw_intervals(ax.inset_axes(_ESTIMATES), names, found.estimates, label)
     return ax
-
-
-def _draw_estimates(ax: Axes, estimates: tuple[Estimate, ...]) -> None:
-    """Draw estimates one below the other: bias-corrected, with intervals, and raw values."""
-    despine(ax)
-    color = palette(ax)[0]
-    rows = np.arange(len(estimates))[::-1]
-    low, high = ([getattr(one, end) for one in estimates] for end in ("low", "high"))
-    ax.hlines(rows, low, high, color=color, lw=LINE_WIDTH)
-    values, raw = ([getattr(one, x) for one in estimates] for x in ("bias_corrected", "value"))
-    style: dict[str, Any] = {"ls": "none", "clip_on": False}
-    ax.plot(values, rows, "o", color=color, ms=5, mfc="white", mew=LINE_WIDTH, **style)
-    ax.plot(raw, rows, "|", color=color, ms=8, **style)
-    ax.set_yticks(rows, [measure_label(one) for one in estimates])
-    ax.tick_params(axis="y", length=0)
-    ax.set_ylim(-0.6, len(estimates) - 0.4)
-    ax.set_xlim(left=0)
-    ax.set_xlabel(f"calibration error, {percent(estimates[0].level)} interval; | raw value")
 
 
 def _filled(text: str, ax: Axes, size: str) -> str:

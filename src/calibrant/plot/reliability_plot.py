@@ -12,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
+from calibrant.assessment.assess import Assessment
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability import CurveOptions, reliability_curve
 from calibrant.curves.reliability_view import (
@@ -90,9 +91,9 @@ def reliability(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. Or in
-        place of both arrays a sketch or a result, or for several models a mapping from names to
-        these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
 
         Results are those of :func:`calibrant.reliability_curve` and :func:`calibrant.bin_table`.
     y_prob : array_like or mapping of array_like, optional
@@ -190,6 +191,11 @@ def gather(
     if isinstance(model.y_true, Curve):
         model.refuse_options("a Curve")
         return Diagram(view_of_curve(model.y_true, table), text, model.name, model.color)
+    if isinstance(model.y_true, Assessment):
+        model.refuse_options("an Assessment")
+        view = model.y_true.reliability_view()
+        text = view.measured if note is True else text
+        return Diagram(view, text, model.name, model.color)
     if table is not None:
         raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
     model.check_options("reliability", reliability_curve)

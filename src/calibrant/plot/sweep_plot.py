@@ -68,9 +68,9 @@ def bins_sweep(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes. Or in
-        place of both arrays a sketch or a result, or for several models a mapping from names to
-        these.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
+        from names to these.
 
         A sketch gives ECE and smECE alone. Results are those of `BinsSweep.of`.
     y_prob : array_like or mapping of array_like, optional

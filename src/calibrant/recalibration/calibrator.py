@@ -14,11 +14,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable, read_table
+from calibrant.data.classes import ClassTable, by_name, read_table
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import Generator, as_array, is_real, one_column
-from calibrant.errors import CalibrantError
+from calibrant.data.validation import Generator, as_array, column_labels, is_real, one_column
+from calibrant.errors import CalibrantError, shown
 from calibrant.recalibration import storage
 from calibrant.recalibration.maps import (
     AdjustedMap,
@@ -95,13 +95,16 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
 
             Or a :class:`calibrant.Sketch`, alone, where the method can be fitted to one.
         y_true : array_like of outcomes or soft labels
-            Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+            Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+            classes.
         sample_weight : array_like, optional
             Non-negative weights; rows of weight 0 are ignored.
         labels : sequence, optional
-            Class of each column of `y_prob`; 0 to C - 1 by default.
+            Class of each column of `y_prob`; by default the names of a dataframe's columns, where
+            they are those of the classes, or else 0 to C - 1.
         pos_label : label, optional
-            The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+            The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and
+            yes, or false and true.
 
             Not with two columns, of which the second is that of the positive class.
 
@@ -118,7 +121,7 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         if isinstance(y_prob, Sketch):
             table = read_table(y_prob, y_true, sample_weight, None, labels, pos_label)
         else:
-            check_positive_column(y_prob, pos_label)
+            check_columns(y_true, y_prob, labels, pos_label)
             table = read_table(y_true, y_prob, sample_weight, None, labels, pos_label)
         self.n_classes_, self.maps_ = self._fit_table(table)
         return self
@@ -290,8 +293,11 @@ def check_order(y_prob: Any, y_true: Any) -> None:
         ) from None
 
 
-def check_positive_column(y_prob: Any, pos_label: Any) -> None:
-    """Refuse a positive label with two columns, of which the second is the positive class."""
+def check_columns(y_true: Any, y_prob: Any, labels: Any, pos_label: Any) -> None:
+    """Refuse columns that `predict`, which knows no labels, would take for other classes.
+
+    Those of two classes are the negative one and the positive one.
+    """
     shape = as_array(y_prob, "y_prob").shape
     if pos_label is not None and len(shape) == 2 and shape[1] == 2:
         raise CalibrantError(
@@ -299,6 +305,19 @@ def check_positive_column(y_prob: Any, pos_label: Any) -> None:
             "the positive class",
             argument="pos_label",
             hint="{labels} names both in order",
+        )
+    names = column_labels(y_prob)
+    _, classes, positive = by_name(y_true, y_prob, labels)
+    if names is None or classes is None:
+        return
+    expected = list(classes) if positive in (None, classes[-1]) else list(classes)[::-1]
+    if expected != list(classes) or (names != expected and set(names) == set(expected)):
+        raise CalibrantError(
+            "must have its columns in the order of the classes, {expected}",
+            argument="y_prob",
+            value=names,
+            hint="reorder them",
+            expected=shown(expected),
         )
 
 

@@ -19,7 +19,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.measures.scores import LOSSES
-from calibrant.recalibration.calibrator import Calibrator, check_positive_column
+from calibrant.recalibration.calibrator import Calibrator, check_columns
 from calibrant.recalibration.evidence import (
     Score,
     classes_p_value,
@@ -330,7 +330,7 @@ def read_rows(
         raise CalibrantError(
             "a sketch cannot be split into folds", hint="give the rows, or fit a calibrator to it"
         )
-    check_positive_column(y_prob, pos_label)
+    check_columns(y_true, y_prob, labels, pos_label)
     table = read_table(y_true, y_prob, None, None, labels, pos_label)
     return table if isinstance(table, ClassTable) else table.rows
 

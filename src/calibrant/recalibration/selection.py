@@ -10,11 +10,11 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray, TabularResult, columns_of, write_atomically
+from calibrant._base import FloatArray, TabularResult, columns_of, written
 from calibrant.assessment.assess import Assessment, assess
 from calibrant.data import validation
 from calibrant.data.classes import ClassTable
@@ -34,6 +34,9 @@ from calibrant.recalibration.search import (
     read_methods,
     read_rows,
 )
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 
 def recalibrate(
@@ -61,7 +64,8 @@ def recalibrate(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     method : str, Calibrator or sequence of these
@@ -92,9 +96,11 @@ def recalibrate(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -169,7 +175,7 @@ def recalibrate(
     chosen = search.choose(read_methods(method, table), table, weight)
     prob, outcome = columns(table)
     # An assessment of classes refers to them by the labels that were given.
-    truth, names = (y_true, labels) if isinstance(table, ClassTable) else (outcome, None)
+    truth, names = (y_true, table.labels) if isinstance(table, ClassTable) else (outcome, None)
     assessed = partial(
         assess,
         truth,
@@ -216,7 +222,8 @@ def cross_fitted(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool or soft labels in [0, 1]; two labels with `pos_label`; or classes.
+        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
+        classes.
     cv : int
         Number of folds, drawn at random and stratified by outcome.
     rng : int or numpy.random.Generator
@@ -224,9 +231,11 @@ def cross_fitted(
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
     labels : sequence, optional
-        Class of each column of `y_prob`; 0 to C - 1 by default.
+        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
+        are those of the classes, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1.
+        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
+        or false and true.
 
     Returns
     -------
@@ -349,12 +358,20 @@ class Recalibration(TabularResult):
         """
         from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
+        return written(path, page(self._shown(), title=title, source=source, recalibration=self))
+
+    def plot(self, ax: Axes | None = None) -> Axes:
+        """Draw reliability diagrams as given and as recalibrated while held out; return the Axes.
+
+        Where no method helps, only the first is drawn.
+        """
+        from calibrant.plot import reliability  # layers: a result may ask to be shown
+
+        return reliability(self._shown(), ax=ax)
+
+    def _shown(self) -> Any:
         both = {"as given": self.before, f"{self.method}, held out": self.after}
-        shown = both if self.helps else self.before
-        text = page(shown, title=title, source=source, recalibration=self)
-        if path is not None:
-            write_atomically(path, text.encode())
-        return text
+        return both if self.helps else self.before
 
     def _printed(self) -> list[str | TextTable]:
         design = f"(level {self.level:g}, {self.cv} folds)"

@@ -1,5 +1,6 @@
 """Reports: what was found about one or several models, on one page that needs nothing else."""
 
 from calibrant.reporting.html_page import Page, page, write_page
+from calibrant.reporting.model_report import report
 
-__all__ = ["Page", "page", "write_page"]
+__all__ = ["Page", "page", "report", "write_page"]

@@ -18,6 +18,7 @@ from calibrant.formatting import (
     counted,
     decimals,
     fixed,
+    group_name,
     p_value,
     percent,
     proportion,
@@ -417,7 +418,7 @@ def _group_line(row: GroupRow, level: float) -> GroupLine:
         least = row.test.is_least
         p_values = p_value(row.p_value, is_bound=least), p_value(row.p_adjusted, is_bound=least)
     return GroupLine(
-        label="(none)" if row.group is None else str(row.group),
+        label=group_name(row.group),
         detected=row.p_adjusted <= 1 - level,
         n=count(row.n),
         prevalence=proportion(row.prevalence),

@@ -10,7 +10,7 @@ def test_it_says_what_was_found(found):
     text = found._repr_html_()
     assert "<strong>Over-confident.</strong> Miscalibration detected" in text
     assert text.count("<tr>") == 1 + len(found.estimates)
-    assert "2000 rows" in text
+    assert "2,000 rows" in text
     assert len(text) < 5000
 
 
