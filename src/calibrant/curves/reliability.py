@@ -494,7 +494,8 @@ def _near(problem: Problem, densities: Densities) -> Densities:
     if np.count_nonzero(inside) >= _SHOWN_POINTS:
         return replace(densities, nil=densities.nil | ~inside)
     grid = np.arange(len(densities.t)) / (len(densities.t) - 1)
-    u = np.linspace(*axis.fractions(ends), _SHOWN_POINTS + 1)
+    first, last = axis.fractions(ends).tolist()
+    u = np.linspace(first, last, _SHOWN_POINTS + 1)
     t = axis.positions(u)
     # Points that rounding makes equal are one.
     u, t = (v[np.append(True, np.diff(t) > 0)] for v in (u, t))

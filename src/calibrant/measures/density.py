@@ -34,7 +34,7 @@ quickly.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, overload
 
@@ -218,6 +218,7 @@ def _interval(
 def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -> LineSpectrum:
     """Return the spectrum of weights and of what is smoothed along an axis."""
     scale = bandwidth / axis.length
+    blocks: Iterable[tuple[FloatArray, list[FloatArray]]]
     if problem.is_exact:
         blocks = (
             (axis.fractions(p), row_values(("weight", smoothed), p, y, w))
@@ -226,7 +227,7 @@ def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -
     else:
         pooled = problem.pooled
         values = [pooled.weight, getattr(pooled, smoothed)]
-        blocks = iter([(axis.fractions(pooled.score), values)])
+        blocks = [(axis.fractions(pooled.score), values)]
     n_cells, n_moments = smoothing.resolution(problem.n, scale)
     moments = smoothing.cell_moments(blocks, 2, n_cells, n_moments)
     return LineSpectrum(axis, smoothing.coefficients(moments, smoothing.n_modes(scale)))
