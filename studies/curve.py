@@ -223,7 +223,7 @@ def population_curve(
     outcome = np.divide(
         smooth.true, smooth.weight, out=np.full_like(smooth.t, np.nan), where=~smooth.nil
     )
-    return np.interp(curve.x, smooth.t, np.clip(outcome, 0.0, 1.0))
+    return np.asarray(np.interp(curve.x, smooth.t, np.clip(outcome, 0.0, 1.0)))
 
 
 def _held(curve: cb.Curve, target: FloatArray) -> FloatArray:

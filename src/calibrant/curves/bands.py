@@ -401,7 +401,7 @@ class WindowSums:
         mixed = self.fitted * (1 - self.fitted) * self.cells.weight_squared
         within = self.windows.square_sums(mixed) / self.weight_squared
         alike, added = proportion * (1 - proportion), _ADDED * (rows + _ADDED)
-        return (rows**2 * alike + added) / (rows**2 * within + added)
+        return np.asarray((rows**2 * alike + added) / (rows**2 * within + added))
 
     @cached_property
     def variance(self) -> FloatArray:

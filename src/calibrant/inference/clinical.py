@@ -137,10 +137,6 @@ class ClinicalSummary(TabularResult):
             head += f"; {counted(self.n_excluded, 'row')} at 0 or 1 left out of logistic fits"
         return [f"ClinicalSummary({head})", self._table()]
 
-    def to_markdown(self) -> str:
-        """Return the table in Markdown."""
-        return self._table().to_markdown()
-
     def to_latex(self) -> str:
         """Return the table as a LaTeX tabular."""
         return self._table().to_latex()

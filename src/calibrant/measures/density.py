@@ -33,7 +33,7 @@ upwards by sampling noise, more so with more classes, and smooths over quick cha
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, overload
 
@@ -188,6 +188,7 @@ def _interval(
 def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -> LineSpectrum:
     """Return the spectrum of weights and of what is smoothed along an axis."""
     scale = bandwidth / axis.length
+    blocks: Iterable[tuple[FloatArray, list[FloatArray]]]
     if problem.is_exact:
         blocks = (
             (axis.fractions(p), row_values(("weight", smoothed), p, y, w))
@@ -196,7 +197,7 @@ def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -
     else:
         pooled = problem.pooled
         values = [pooled.weight, getattr(pooled, smoothed)]
-        blocks = iter([(axis.fractions(pooled.score), values)])
+        blocks = [(axis.fractions(pooled.score), values)]
     n_cells, n_moments = smoothing.resolution(problem.n, scale)
     moments = smoothing.cell_moments(blocks, 2, n_cells, n_moments)
     return LineSpectrum(axis, smoothing.coefficients(moments, smoothing.n_modes(scale)))

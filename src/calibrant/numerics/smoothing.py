@@ -251,6 +251,20 @@ def l2_norm(a: FloatArray, scale: float) -> float:
 # Intervals of the line
 
 
+class Axis(Protocol):
+    """An interval that holds points of the line."""
+
+    @property
+    def length(self) -> float:
+        """The length of the interval."""
+
+    def fractions(self, u: FloatArray) -> FloatArray:
+        """Return where points of the line lie in the interval, from 0 to 1."""
+
+    def positions(self, fraction: FloatArray) -> FloatArray:
+        """Return where fractions of the interval lie on the line."""
+
+
 @dataclass(frozen=True)
 class Span:
     """All of the line from one point to another."""
@@ -304,10 +318,6 @@ class Packed:
         inside = fraction * self.length
         run = np.searchsorted(self.start[1:] - self.radius, inside, side="right")
         return np.asarray(self.first[run] + (inside - self.start[run]))
-
-
-# An interval that holds points of the line.
-Axis = Span | Packed
 
 
 @dataclass(frozen=True, eq=False)

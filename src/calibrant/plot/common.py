@@ -388,7 +388,12 @@ def write_at_ends(
         leader |= {"relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1}
         ax.annotate(label, end, xytext=(_LABEL_AT, at), arrowprops=leader, **style)
     low, high = float(place.min()), float(place.max())
-    lines = {"x": _LABEL_AT, "fontsize": SMALL, "color": MUTED, "transform": ax.transAxes}
+    lines: dict[str, Any] = {
+        "x": _LABEL_AT,
+        "fontsize": SMALL,
+        "color": MUTED,
+        "transform": ax.transAxes,
+    }
     is_below = low > 1 - high
     y, va = (low - apart, "top") if is_below else (high + apart, "bottom")
     ax.text(y=y, s="\n".join(text.title), va=va, linespacing=1.4, **lines)

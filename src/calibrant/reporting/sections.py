@@ -46,9 +46,9 @@ _MOST_GROUPS = 60
 _ADJUSTMENTS = {"holm": "Holm's method", "benjamini_hochberg": "the Benjamini-Hochberg procedure"}
 
 _CAPTIONS = {
-    "smooth": "Outcomes minus predictions smoothed over scores, at a cross-validated bandwidth, "
-    "and added to the diagonal. The dashed diagonal is perfect calibration: predictions are too "
-    "low where the curve is above it, too high where it is below.",
+    "smooth": "Outcomes minus predictions, smoothed at a cross-validated bandwidth and added to "
+    "the diagonal. The dashed diagonal is perfect calibration: predictions are too low where the "
+    "curve is above it, too high where it is below.",
     "binned": "{} against {} in each bin; marks are larger where scores are denser. Under perfect "
     "calibration they lie on the dashed diagonal, up to sampling noise.",
     "isotonic": "Isotonic regression of outcomes on scores: the non-decreasing curve that fits "
