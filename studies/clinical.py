@@ -18,7 +18,7 @@ from scipy.special import expit
 import calibrant as cb
 from calibrant.data.classes import one_problem
 from calibrant.datasets import SCENARIOS, simulate
-from calibrant.datasets.scenarios import SCENARIOS, LogitNormalScores, Scenario
+from calibrant.datasets.scenarios import LogitNormalScores
 from calibrant.inference.clinical import logistic_recalibration
 from calibrant.measures.curve_distance import FittedCurve
 from studies.frame import Part, Report, Row, Study, Tables, grid, page
@@ -41,9 +41,7 @@ MEASURES = {
 POPULATIONS = {
     **{name: SCENARIOS[name] for name in ("perfect", "overconfident", "underconfident")},
     **{name: SCENARIOS[name] for name in ("shifted", "sinusoidal")},
-    "low_risk": Scenario(
-        "low_risk", LogitNormalScores(-1.5, 1.5), SCENARIOS["perfect"].calibration
-    ),
+    "low_risk": replace(SCENARIOS["perfect"], name="low_risk", scores=LogitNormalScores(-1.5, 1.5)),
 }
 SIZES = (200, 1000, 10_000)
 _EXACT, _CURVE = ("o_e", "intercept", "slope"), ("ici", "e50", "e90")
