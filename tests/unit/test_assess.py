@@ -341,7 +341,7 @@ def test_scores_the_wrong_way_round():
 
 
 def test_an_error_that_noise_makes_up_says_so():
-    rows = simulate("perfect", 100_000, rng=3)
+    rows = simulate("perfect", 300_000, rng=3)
     found = assess(rows.y_true, rows.y_prob)
     assert found["smooth_ece"].value > found["smooth_ece"].high
     assert "most of it noise" in found.verdict.text
