@@ -49,8 +49,9 @@ TIE = 1e-9
 # row that is permuted; and the maximum for all of them.
 _UNIFORM, _COUNT, _PLACE = 5e-9, 7e-8, 5e-8
 _MAX_SECONDS = 5.0
-# Scores are pooled in at most about this many cells, and up to so many rows drawn one by one.
-_MOST_CELLS, _MOST_ROWS = 1024, 8192
+# Scores are pooled in at most about this many cells. Up to so many rows are drawn one by one, and
+# more that are weighted, since a few heavy ones give the total of a cell longer tails.
+_MOST_CELLS, _MOST_ROWS, _MOST_WEIGHTED_ROWS = 1024, 1 << 13, 1 << 15
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +237,8 @@ class NullCells:
             if 0 < seen < expected:
                 totals *= math.sqrt(expected / seen)
             return cls(cells, _sign_flips(totals))
-        if problem.is_exact and problem.n <= _MOST_ROWS and not problem.is_soft:
+        most = _MOST_WEIGHTED_ROWS if problem.is_weighted else _MOST_ROWS
+        if problem.is_exact and problem.n <= most and not problem.is_soft:
             return cls(cells, _outcomes_in_cells(problem, cell_of))
         return cls(cells, cells.calibrated_noise)
 
