@@ -410,7 +410,7 @@ class WindowSums:
             return self.cells.weight_squared
         rows = self.cells.total**2 / self.cells.weight_squared.sum()
         near = (self.fitted * rows + _ADDED) / (rows + 2 * _ADDED)
-        return self.cells.weight_squared * near * (1 - near)
+        return np.asarray(self.cells.weight_squared * near * (1 - near))
 
     def calibrated_rows(self, proportion: FloatArray) -> FloatArray:
         """Return the effective sample size of the proportion expected under perfect calibration.
