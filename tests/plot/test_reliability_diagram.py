@@ -501,3 +501,68 @@ def test_the_least_data_there_can_be(y_true, y_prob, method):
 def test_limits_hold_scores(limits):
     with pytest.raises(cb.CalibrantError, match=r"limits must be two scores"):
         reliability(*FLARES, limits=limits)
+
+
+# Axes of logits, and names at the ends of lines.
+
+
+def confident():
+    rng = np.random.default_rng(4)
+    p = 1 / (1 + np.exp(-rng.normal(0, 4, 600)))
+    p[:60] = 0
+    return (rng.random(600) < 0.1 + 0.8 * p).astype(int), p
+
+
+def test_axes_of_logits():
+    ax = reliability(*confident(), scale="logit")
+    assert (ax.get_xscale(), ax.get_yscale()) == ("logit", "logit")
+    assert ax.get_xlim() == pytest.approx((0.001, 0.999))
+    assert [0.001, 0.5, 0.999] == [t for t in ax.get_xticks() if t in (0.001, 0.5, 0.999)]
+    # Tenths of the rows have score 0, and are marked at the edge.
+    (marks,) = of_kind(ax, PathCollection)
+    assert marks.get_offsets()[0, 0] == pytest.approx(0.001)
+    ax.figure.canvas.draw()
+    # A line goes on to the edges.
+    x = np.array(ribbons(ax)[0].get_segments())[:, :, 0]
+    assert x.min() <= 0.001
+    assert x.max() >= 0.999
+
+
+def test_a_sketch_on_axes_of_logits_has_no_strip():
+    ax = reliability(cb.Sketch().update(*confident()), scale="logit", limits=(0.01, 0.99))
+    assert ax.get_ylim() == pytest.approx((0.01, 0.99))
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{"deviation": True}, {"margin": "both"}, {"limits": (0, 1)}],
+    ids=lambda options: next(iter(options)),
+)
+def test_what_axes_of_logits_cannot_show(options):
+    with pytest.raises(cb.CalibrantError, match="logit"):
+        reliability(*confident(), scale="logit", **options)
+    with pytest.raises(cb.CalibrantError, match="scale must be"):
+        reliability(*confident(), scale="log")
+    ax = reliability(*confident())
+    with pytest.raises(cb.CalibrantError, match="scale must be 'probability' on this Axes"):
+        reliability(*confident(), scale="logit", ax=ax)
+
+
+def test_many_names_stand_at_the_ends_of_their_lines():
+    y, p = FLARES
+    models = {name: p**power for name, power in zip("abcd", (0.5, 1, 1.5, 2), strict=True)}
+    ax = reliability(y, models)
+    assert ax.get_legend() is None
+    names = {text.get_text().split(":")[0]: text for text in ax.texts}
+    assert set("abcd") < set(names)
+    heights = np.sort([names[name].xyann[1] for name in "abcd"])
+    assert np.all(np.diff(heights) > 0.03)
+    ends = [names[name].xy for name in "abcd"]
+    assert all(x == pytest.approx(1, abs=0.05) for x, _ in ends)
+
+
+def test_bands_of_several_models_are_lighter():
+    alone = reliability(*FLARES).collections
+    several = reliability(FLARES.y_true, {"a": FLARES.y_prob, "b": FLARES.y_prob**2}).collections
+    of_alone, of_several = (max(c.get_alpha() or 0 for c in found) for found in (alone, several))
+    assert of_several < of_alone

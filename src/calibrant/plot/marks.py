@@ -97,6 +97,11 @@ class Frame:
         """Left, bottom, width and height of the diagram itself, as fractions of the Axes."""
         return 0.0, self.margin, 1 - self.side, 1 - self.margin
 
+    @property
+    def marked(self) -> Window:
+        """Which scores are marked: on an axis of logits those beyond it as well, at its edge."""
+        return Window(0.0, 1.0) if self.scale == "logit" else self.window
+
     def joined(self, other: Frame, *, widened: bool = True) -> Frame:
         """Return a frame with the margins of both and, if widened, all that both show."""
         for name in ("deviation", "scale"):

@@ -295,7 +295,7 @@ def draw_diagrams(ax: Axes, diagrams: list[Diagram], layout: Layout = Layout()) 
         curve = view.drawn(frame.window, deviation=frame.deviation)
         marks.draw_band(ax, curve, color, frame, alone=alone)
         lines.append(marks.draw_curve(ax, curve, color, frame, alone=alone))
-        masses = view.marks(frame.window, deviation=frame.deviation)
+        masses = view.marks(frame.marked, deviation=frame.deviation)
         if masses is not None:
             marks.draw_masses(ax, masses, color, frame)
     if layout.margin == "both":
@@ -367,7 +367,7 @@ def _write(
         lines = note_lines(first.note)
         if first.note != "" and not layout.is_terse:
             view = first.view
-            lines += [*band_lines(view.curve), *masses_lines(view.marks(frame.window))]
+            lines += [*band_lines(view.curve), *masses_lines(view.marks(frame.marked))]
         write_inside(ax, lines, **place)
         return
     bands = {line for one in diagrams if one.note != "" for line in band_lines(one.view.curve)}
