@@ -81,7 +81,7 @@ class RandomEffects(Result):
         """Return the effects on the scale of which this is the logarithm; tau stays."""
         ends = ("value", "low", "high", "prediction_low", "prediction_high")
         with np.errstate(over="ignore"):
-            found = {end: float(np.exp(getattr(self, end))) for end in ends}
+            found: dict[str, Any] = {end: float(np.exp(getattr(self, end))) for end in ends}
         return replace(self, **found)
 
 
