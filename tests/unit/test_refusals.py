@@ -22,6 +22,8 @@ NEEDED = {
     "bias_along": {"feature": SITE},
     "compare": {"y_probs": {"a": P, "b": P**2}},
     "estimate": {"measure": "ece"},
+    "heterogeneity": {"centre": SITE},
+    "sample_size": {"measure": "slope", "width": 0.5},
     "error_bound": {"sketch": cb.Sketch(60).update(Y, P)},
     "subpopulation_curve": {"group": SITE == 0},
     "subpopulation_test": {"group": SITE == 0},

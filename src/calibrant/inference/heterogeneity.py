@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Literal
 
@@ -80,7 +80,9 @@ class RandomEffects(Result):
     def exponential(self) -> RandomEffects:
         """Return the effects on the scale of which this is the logarithm; tau stays."""
         ends = ("value", "low", "high", "prediction_low", "prediction_high")
-        return RandomEffects(**self._fields() | {end: math.exp(getattr(self, end)) for end in ends})
+        with np.errstate(over="ignore"):
+            found: dict[str, Any] = {end: float(np.exp(getattr(self, end))) for end in ends}
+        return replace(self, **found)
 
 
 def random_effects(

@@ -135,8 +135,9 @@ def hosmer_lemeshow_test(
     excess, variance = table.n * table.mean_true - expected, expected * (1 - mean)
     # Predictions of 0 or 1 allow no error at all.
     certain = np.where(excess == 0, 0.0, np.inf)
-    parts = np.divide(excess**2, variance, out=certain, where=variance > 0)
-    statistic = float(parts.sum())
+    with np.errstate(over="ignore"):
+        parts = np.divide(excess**2, variance, out=certain, where=variance > 0)
+        statistic = float(parts.sum())
     return HosmerLemeshowResult(
         statistic=statistic,
         degrees_of_freedom=degrees,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -33,6 +33,7 @@ _SAMPLES, _DRAWS = 11, 400
 _FEWEST, _MOST = 50, 1_000_000
 # The search ends when one more step changes n by less than this, or after so many.
 _CLOSE, _MAX_STEPS = 0.02, 8
+_MOST_ROWS = 1e15
 # No logit is shifted further than this.
 _FARTHEST = 40.0
 
@@ -153,7 +154,14 @@ def sample_size(
         z = float(ndtri((1 + level) / 2))
         wanted = math.asinh(width / 2) if measure == "o_e" else width / 2
         n = _variance_per_row(measure, p) * (z / wanted) ** 2
-    rows, mean = math.ceil(n * (1 - 1e-12)), float(p.mean())
+    if not n < _MOST_ROWS:
+        raise CalibrantError(
+            "must be wider: it would take {most:g} rows or more",
+            argument="width",
+            value=width,
+            most=_MOST_ROWS,
+        )
+    rows, mean = max(math.ceil(n * (1 - 1e-12)), 1), float(p.mean())
     return SampleSize(rows, round(rows * mean), measure, width, mean, level)
 
 
@@ -272,7 +280,7 @@ class NoiseFloor(TabularResult):
 def noise_floor(
     y_prob: ArrayLike,
     *,
-    measures: Iterable[str | Callable[..., float]] | None = None,
+    measures: Sequence[str | Callable[..., float]] | None = None,
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
     n_resamples: int = 200,
@@ -284,7 +292,7 @@ def noise_floor(
     ----------
     y_prob : array_like of shape (n,)
         Predicted probabilities.
-    measures : iterable of str or callable, optional
+    measures : list of str or callable, optional
         The measures, by name or as functions, with their default options; by default all of them.
     sample_weight : array_like, optional
         Non-negative weights; rows of weight 0 are ignored.
@@ -321,7 +329,9 @@ def noise_floor(
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     known = [info for info in all_measures().values() if info.make is not None]
-    infos = known if measures is None else [find_measure(one, known) for one in measures]
+    if measures is not None and not isinstance(measures, list | tuple):
+        raise CalibrantError("must be a list of measures", argument="measures", value=measures)
+    infos = [find_measure(one, known) for one in measures] if measures else known
     p = _predictions(y_prob)
     sample = read_sample(np.zeros(len(p)), p, sample_weight=sample_weight)
     p, _, w = sample.columns()
