@@ -52,6 +52,10 @@ _MIN_TEMPERATURE, _MAX_TEMPERATURE = 0.01, 100.0
 _SMALL_GRADIENT = 1e-6
 _MAX_ITERATIONS = 1000
 
+# The smallest normal number of single precision: vector and matrix scaling take smaller
+# probabilities, 0 included, to be as large.
+SMALLEST = 2.0**-126
+
 Blocks = list[tuple[FloatArray, FloatArray]]
 
 
@@ -106,7 +110,8 @@ class SoftmaxMap(_JointMap):
     temperature : float
         T: t is the row to the power 1 / T, divided by its sum.
     mix : float
-        Weight of the uniform distribution, which keeps logarithms finite.
+        Weight of the uniform distribution, which keeps logarithms finite. Where it is positive,
+        probabilities below 2^-126 count as 2^-126.
     weights : ndarray of shape (C,) or (C, C)
         A, or its diagonal.
     bias : ndarray of shape (C,)
@@ -151,9 +156,13 @@ class SoftmaxMap(_JointMap):
     def logarithms(self, p: FloatArray) -> FloatArray:
         """Return x, the logarithms that are weighted."""
         with np.errstate(divide="ignore"):
-            return np.log(mixed(TemperatureMap(self.temperature)(p), self.mix))
+            floored = np.maximum(p, SMALLEST) if self.mix else p
+            return np.log(mixed(TemperatureMap(self.temperature)(floored), self.mix))
 
     def _class_expressions(self, columns: Sequence[str]) -> list[str]:
+        if self.mix:
+            least = literal(SMALLEST)
+            columns = [f"CASE WHEN {one} < {least} THEN {least} ELSE {one} END" for one in columns]
         tempered = TemperatureMap(self.temperature)._class_expressions(columns)
         logs = [f"LN({mixed_sql(one, self.mix, len(columns))})" for one in tempered]
         matrix = np.diag(self.weights) if self.weights.ndim == 1 else self.weights
@@ -272,7 +281,8 @@ class VectorCalibrator(Calibrator):
     -----
     Shrunk towards temperature scaling, the more the fewer rows there are per class. All
     recalibrated probabilities are positive: temperature-scaled ones are mixed with the uniform
-    distribution, m = 1 / (n + 1), before logarithms are taken. n counts rows, not weights; with
+    distribution, m = 1 / (n + 1), before logarithms are taken, and probabilities below 2^-126 count
+    as 2^-126, so that outcomes of probability 0 count, too. n counts rows, not weights; with
     weights the cross-entropy is a weighted mean. Of two classes, rows are pooled by score, or in a
     sketch by cell. The order of classes within a row may change. Memory: four times the table.
 
@@ -311,6 +321,7 @@ class VectorCalibrator(Calibrator):
 
     def _fit_blocks(self, blocks: Blocks, n: int) -> SoftmaxMap:
         ridge = as_positive(self.ridge, "ridge")
+        blocks = [(np.maximum(p, SMALLEST), outcome) for p, outcome in blocks]
         temperature, mix = fit_temperature(blocks), 1 / (n + 1)
         p, outcome = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         x = np.log(mixed(TemperatureMap(temperature)(p), mix))

@@ -39,8 +39,9 @@ _AUTO = ("shift", "temperature", "platt", "beta", "quadratic", "isotonic", "resi
 _AUTO_CLASSES = ("temperature", "vector", "matrix")
 # Number of coefficients, by which a map is simple; all others are not.
 _N_COEFFICIENTS = {"ends": 0, "shift": 1, "temperature": 1, "platt": 2, "beta": 3, "quadratic": 3}
-# Of several classes: which map has more of them.
-_CLASS_ORDER = {"temperature": 0, "vector": 1, "matrix": 2}
+# Of several classes the other way round: a penalty makes matrix and vector scaling as simple as
+# temperature scaling where rows do not call for more.
+_CLASS_ORDER = {"matrix": 0, "vector": 1, "temperature": 2}
 # A parametric map is out of the choice where the shape of what it leaves has a smaller P-value.
 _MIN_SHAPE_P_VALUE = 0.02
 

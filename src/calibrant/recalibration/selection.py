@@ -127,8 +127,9 @@ def recalibrate(
     This test is conservative: it rarely decides where the first does not.
 
     **Which.** Maps of one probability with one, two and three coefficients are simpler than all
-    others, temperature is simpler than vector, and that than matrix; among equally simple ones the
-    score decides. A parametric map is left out where the test of shape still rejects the
+    others; among equally simple ones the score decides. Of several classes matrix comes first, then
+    vector, then temperature: their penalty makes the first two as simple as the last where rows do
+    not call for more. A parametric map is left out where the test of shape still rejects the
     probabilities that it gives, P <= 0.02.
 
     **How much.** q = p + f (g(p) - p), `strength` f being that in [0, 1] which minimises the
