@@ -15,6 +15,7 @@ from scipy.special import expit, ndtri, stdtrit
 from calibrant._base import FloatArray, Result, TabularResult
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
+from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import TextTable, counted, decimals, percent
@@ -155,6 +156,7 @@ def clinical_summary(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
+    data: Any = None,
     smoother: SmootherName = "loess",
     clusters: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
@@ -164,6 +166,7 @@ def clinical_summary(
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
     pos_label: Any = None,
+    align: bool = True,
 ) -> ClinicalSummary:
     """Return what a clinical validation reports, each measure with a confidence interval.
 
@@ -173,6 +176,9 @@ def clinical_summary(
         Outcomes: 0/1, bool or yes/no; two labels with `pos_label`; or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
+    data : dataframe, optional
+        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
+        several as a list.
     smoother : {"loess", "kernel"}
         The fitted curve f. "loess": R's default, span 0.75, degree 2, tricube weights. "kernel":
         p plus the mean residual by the Gaussian kernel of Silverman's bandwidth, which depends on
@@ -196,6 +202,8 @@ def clinical_summary(
     pos_label : label, optional
         The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
         or false and true.
+    align : bool
+        Whether pandas objects with different indexes are refused; False pairs rows by position.
 
     Returns
     -------
@@ -253,13 +261,20 @@ def clinical_summary(
     >>> summary = clinical_summary(*load_flares("NOAA"))
     >>> summary.slope
     1.155 (0.932 to 1.378)
-    >>> print(summary.to_markdown().splitlines()[2])
+    >>> print(summary.to_markdown().splitlines()[4])
     | O:E ratio | 0.94 | 0.85 to 1.04 |
     """
     validation.check_choice(smoother, "smoother", ("loess", "kernel"))
     level = validation.as_level(level)
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
+    y_true, y_prob, sample_weight, clusters = read_columns(
+        *(data, align),
+        y_true=y_true,
+        y_prob=y_prob,
+        sample_weight=sample_weight,
+        clusters=clusters,
+    )
     problem = hard_outcomes(
         one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     )
