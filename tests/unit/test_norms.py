@@ -17,7 +17,12 @@ from calibrant.measures.registry import (
 )
 from tests.twins import intervals as twin
 
-PROVED = pytest.mark.parametrize("norm", [L1Norm(), MaxNorm(), RangeNorm()], ids=str)
+
+def name_of(norm):
+    return type(norm).__name__
+
+
+PROVED = pytest.mark.parametrize("norm", [L1Norm(), MaxNorm(), RangeNorm()], ids=name_of)
 
 
 @PROVED
@@ -87,7 +92,7 @@ def test_signs_that_change_once():
     assert np.all(found <= L1Norm().of(random))
 
 
-@pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=str)
+@pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=name_of)
 def test_noise_adds_less_the_larger_an_image_is(norm):
     # The norm of x d + e is convex in x and grows as x N(d) at most.
     rng = np.random.default_rng(6)
@@ -96,7 +101,7 @@ def test_noise_adds_less_the_larger_an_image_is(norm):
     assert np.all(np.diff(added, axis=0) <= 1e-12)
 
 
-@pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=str)
+@pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=name_of)
 def test_paths_grow(norm):
     rng = np.random.default_rng(7)
     for _ in range(50):
