@@ -146,7 +146,7 @@ def test_the_demo(run, monkeypatch, tmp_path):
     done = run("demo", "-o", "demo.html")
     assert (done.code, done.err) == (0, "")
     # A verdict, a diagram, the report, and what to try next.
-    for part in ("The smooth calibration error is", "observed", str(tmp_path / "demo.html")):
+    for part in ("Predictions are too high", "observed", str(tmp_path / "demo.html")):
         assert part in "".join(done.out.split("\n"))
     assert "Try next:\n  calibrant assess FILE.csv --label OUTCOME --prob PREDICTION\n" in done.out
     assert "SIDC" in (tmp_path / "demo.html").read_text()

@@ -109,18 +109,15 @@ def test_models_of_other_classes_are_refused(run, write):
 
 
 def test_clusters_and_percentages(run, forecasts, write):
-    options = ("--label", "y", "--prob", "p", "--prob", "q", "--clusters", "g", *QUICK, "--json")
-    done = run("compare", forecasts, *options)
-    header, *lines = forecasts.read_text().splitlines()
-    names, rows = header.split(","), [line.split(",") for line in lines]
-    column = {name: [row[i] for row in rows] for i, name in enumerate(names)}
-    y, p, q = (np.array(column[name], dtype=float) for name in "ypq")
-    expected = compare(y, {"p": p, "q": q}, clusters=column["g"], n_resamples=50)
-    assert_nearly_equal(json.loads(done.out), expected.to_dict())
-    columns = zip(y, 100 * p, 100 * q, column["g"], strict=True)
-    percent = "".join(f"{a},{b},{c},{g}\n" for a, b, c, g in columns)
-    done = run("compare", write("percent.csv", "y,p,q,g\n" + percent), *options, "--percent")
-    assert_nearly_equal(json.loads(done.out), expected.to_dict())
+    y, p, q = np.loadtxt(forecasts, delimiter=",", skiprows=1, usecols=(0, 1, 2)).T
+    day = np.arange(len(y)) // 5
+    expected = compare(y, {"p": p, "q": q}, clusters=day, n_resamples=50).to_dict()
+    options = ("--label", "y", "--prob", "p", "--prob", "q", "--clusters", "day", *QUICK, "--json")
+    for unit, more in ((1, ()), (100, ("--percent",))):
+        columns = zip(y, unit * p, unit * q, day, strict=True)
+        rows = "".join(f"{a},{b},{c},{d}\n" for a, b, c, d in columns)
+        done = run("compare", write("rows.csv", "y,p,q,day\n" + rows), *options, *more)
+        assert_nearly_equal(json.loads(done.out), expected)
 
 
 def test_several_files_take_one_column_each(run, forecasts, write):

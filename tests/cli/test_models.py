@@ -145,6 +145,16 @@ def test_groups_of_several_columns(run, path):
     assert "calibrant: group a, 2020: n is " in done.err
 
 
+def test_clusters(run, write):
+    day = np.arange(N) // 5
+    path = write("rows.csv", csv(y=Y, p=P, site=SITE, day=day))
+    given = ("--label", "y", "--prob", "p", "--clusters", "day", *QUICK, "--json")
+    found = read(run("assess", path, *given, "--by", "site"))
+    assert_nearly_equal(found, cb.by_group(Y, P, SITE, clusters=day, n_resamples=39).to_dict())
+    found = read(run("assess", path, *given))
+    assert_nearly_equal(found, cb.assess(Y, P, clusters=day, n_resamples=39).to_dict())
+
+
 @pytest.mark.parametrize("command", ["plot", "report"])
 def test_groups_of_several_columns_are_drawn(run, path, command, tmp_path):
     pytest.importorskip("jinja2")

@@ -12,8 +12,9 @@ P = RNG.random(N)
 Y = RNG.random(N) < P
 SITE, YEAR = RNG.choice(["north", "south"], N), RNG.choice([2020, 2021, 2022], N)
 WEIGHT = RNG.integers(1, 4, N)
+DAY = np.arange(N) // 5
 COLUMNS = {"rain": np.where(Y, "Yes", "No"), "p": P, "q": P**2, "w": WEIGHT}
-COLUMNS |= {"site": SITE, "year": YEAR}
+COLUMNS |= {"site": SITE, "year": YEAR, "day": DAY}
 FEW = {"n_resamples": 99}
 CLASSES = RNG.dirichlet([0.5, 0.5, 0.5], N)
 ANIMAL = np.array(["cat", "cow", "dog"])[[RNG.choice(3, p=row) for row in CLASSES]]
@@ -49,8 +50,8 @@ def test_assess_takes_names_of_columns(frame):
 
 
 def test_estimate_takes_names_of_columns(frame):
-    found = cb.estimate("ece", "rain", "p", data=frame, clusters="site", **FEW)
-    assert same(found, cb.estimate("ece", Y, P, clusters=SITE, **FEW))
+    found = cb.estimate("ece", "rain", "p", data=frame, clusters="day", **FEW)
+    assert same(found, cb.estimate("ece", Y, P, clusters=DAY, **FEW))
 
 
 def test_names_and_arrays_may_be_mixed(frame):
@@ -59,10 +60,10 @@ def test_names_and_arrays_may_be_mixed(frame):
 
 
 def test_compare_takes_names_of_columns_or_a_frame(frame, make):
-    expected = cb.compare(Y, {"p": P, "q": P**2}, clusters=YEAR, **FEW)
-    assert same(cb.compare("rain", ["p", "q"], data=frame, clusters="year", **FEW), expected)
-    assert same(cb.compare(Y, make({"p": P, "q": P**2}), clusters=YEAR, **FEW), expected)
-    named = cb.compare("rain", {"p": "p", "q": P**2}, data=frame, clusters="year", **FEW)
+    expected = cb.compare(Y, {"p": P, "q": P**2}, clusters=DAY, **FEW)
+    assert same(cb.compare("rain", ["p", "q"], data=frame, clusters="day", **FEW), expected)
+    assert same(cb.compare(Y, make({"p": P, "q": P**2}), clusters=DAY, **FEW), expected)
+    named = cb.compare("rain", {"p": "p", "q": P**2}, data=frame, clusters="day", **FEW)
     assert same(named, expected)
 
 
@@ -97,6 +98,11 @@ def test_groups_of_one_column_of_a_frame(frame, make):
         cb.by_group(Y, P, make({"site": SITE}), **FEW),
     ):
         assert [row.to_dict() for row in found] == [row.to_dict() for row in expected]
+
+
+def test_clusters_of_groups_by_name(frame):
+    found = cb.by_group("rain", "p", "site", data=frame, clusters="day", **FEW)
+    assert same(found, cb.by_group(Y, P, SITE, clusters=DAY, **FEW))
 
 
 def test_a_missing_label_of_one_column_of_groups(make):
