@@ -265,7 +265,8 @@ def calibration_test(
     few. Soft labels, whose noise is known from their residuals alone, are treated as clusters of
     one row each: with them, the null hypothesis is E(y | p) = p.
 
-    Measured at 5% with 4000 samples of each population (:doc:`papers/power`): XXX
+    Of 4000 samples of each of twelve calibrated populations, with 30 to 100 000 rows, 4.1 to 5.4%
+    were rejected at 5%, and with 50 clusters of intraclass correlation 0.2 from 3.5 to 5.7%.
 
     References
     ----------
