@@ -221,7 +221,7 @@ def reliability_curve(
     and of isotonic curves of non-decreasing probabilities, hold with probability at least `level`.
     Measured at level 0.95 in 24 populations, n = 300, 3000 and 30 000, 40 samples each: the smooth
     curve of the population was held 95% of the time, at the score of a random row and as a whole,
-    the truth at the score of a random row 81, 84 and 89% of the time.
+    the truth at the score of a random row 80, 84 and 89% of the time.
 
     The noise of soft labels is known from their residuals alone; a sketch takes them for the
     probabilities of 0/1 outcomes, which makes bands wider. Cost: one pass over the rows (one sort
