@@ -80,9 +80,10 @@ def test_braille_and_plain_pictures_have_the_same_shape():
 
 
 def test_no_line_is_drawn_where_there_are_no_scores():
-    y_true, y_prob = [0] * 9000 + [1] * 10_000 + [0] * 1000, [0.1] * 10_000 + [0.9] * 10_000
+    y_true, y_prob = [0] * 9000 + [1] * 10_000 + [0] * 1000, [0.3] * 10_000 + [0.9] * 10_000
     lines = drawn(y_true, y_prob)
-    assert not any("*" in line[18:32] for line in lines[1:16])
+    # Left of the lowest score there is neither a line nor a density.
+    assert not any("*" in line[8:15] for line in lines[1:16])
     assert any("*" in line for line in lines[1:16])
     assert "%" in lines[17]
-    assert lines[17][18:32].isspace()
+    assert lines[17][8:15].isspace()

@@ -76,7 +76,9 @@ def test_whole_curves(method, scenario):
 def test_single_points(method, scenario):
     found = curves(scenario, 200, method=method)
     held = [holds(c, TRUTHS[method](SCENARIOS[scenario], c, p)).mean() for c, p in found]
-    assert np.mean(held) >= 0.94
+    # Bands of bins are conservative. All points of a smooth curve are nearly one: 95% of 60 samples
+    # has a standard error of 3%.
+    assert np.mean(held) >= (0.9 if method == "smooth" else 0.94)
 
 
 @pytest.mark.parametrize("method", ["smooth", "binned", "isotonic"])

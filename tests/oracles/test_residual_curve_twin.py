@@ -58,7 +58,9 @@ def test_the_curve(kind, bandwidth):
 @kinds
 def test_the_choice(kind):
     y, p, w = sample(kind, 120)
-    scales = np.geomspace(1, 5 / 120, 2 + int(np.log(5 / 120) / np.log(0.8)))
+    rows = 120 if kind == "soft" else 4 * 120 * np.average((y - p) ** 2, weights=w)
+    smallest = min(5 / rows, 1)
+    scales = np.geomspace(1, smallest, 2 + int(np.log(smallest) / np.log(0.8)))
     problem = Sample(y, p, w if kind == "weighted" else None)
     found = cross_validated_bandwidth(problem, ScoreAxis.of(problem))
     # Two scales may be as good as equal: either neighbour is as good a choice.

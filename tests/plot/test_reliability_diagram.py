@@ -523,7 +523,8 @@ def test_axes_of_logits():
     assert marks.get_offsets()[0, 0] == pytest.approx(0.001)
     ax.figure.canvas.draw()
     # A line goes on to the edges.
-    x = np.array(ribbons(ax)[0].get_segments())[:, :, 0]
+    (line,) = of_kind(ax, LineCollection)
+    x = np.array(line.get_segments())[:, :, 0]
     assert x.min() <= 0.001
     assert x.max() >= 0.999
 

@@ -200,7 +200,9 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
         lambda level: rice_tail(level, kernels.arcs(windows.variance)),
     )
     if of_residuals:
-        limits[:, known] = np.clip(limits[:, known] + t - windows.mean_pred, 0.0, 1.0)
+        # That of the curve itself where it is not cut off: cells differ a little from rows.
+        moved = np.where((y > 0) & (y < 1), y - windows.mean_true, t - windows.mean_pred)
+        limits[:, known] = np.clip(limits[:, known] + moved, 0.0, 1.0)
         if band.kind == "confidence":
             # Rows gathered in cells are smoothed a little more than the curve is.
             limits[0], limits[1] = np.fmin(limits[0], curve.y), np.fmax(limits[1], curve.y)

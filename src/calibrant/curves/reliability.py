@@ -193,8 +193,8 @@ def reliability_curve(
     G(p) = 0.1 p + 0.9 F(p) with F(p) the fraction of rows with smaller scores: its scale is small
     where scores are dense and large where they are sparse. s is sqrt(s_0 s_1), s_0 having the
     minimum leave-one-out squared error of the residuals, s_1 being the largest scale within one
-    standard error of it (at least 0.001 and 5/n, at most 1; clusters are left out by tenths): the
-    better the predictions, the straighter the curve.
+    standard error of it (at least 0.001 and 5 / (4 n Brier score), at most 1; clusters are left out
+    by tenths): the better the predictions, the straighter the curve.
 
     `area`, the integral of abs(y - x) times the density, is what the eye sees. For a number s and
     "smooth" it is ``smooth_ece(bandwidth=s)``, and for "cv" the same along G. Of smoothed outcomes
@@ -225,7 +225,7 @@ def reliability_curve(
     and of isotonic curves of non-decreasing probabilities, hold with probability at least `level`.
     Measured at level 0.95 in 24 populations, n = 300, 3000 and 30 000, 40 samples each: the smooth
     curve of the population was held 95% of the time, at the score of a random row and as a whole,
-    the truth at the score of a random row 81, 84 and 89% of the time.
+    the truth at the score of a random row 80, 84 and 89% of the time.
 
     The band of "loess" is y plus and minus standard errors: those of the residuals, or those under
     perfect calibration where they are larger.

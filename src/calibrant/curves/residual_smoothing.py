@@ -43,7 +43,8 @@ from calibrant.numerics.smoothing import Axis
 # taken to be linear.
 _RANKS, _KNOTS = 0.9, 64
 _DISTINCT = 1e-200
-# The smallest scale has so many rows, and a window at this scale three and a half times as many.
+# The smallest scale has so many rows, each counted by four times its squared residual unless soft,
+# and a window at this scale three and a half times as many.
 _ROWS = 5.0
 # At this scale everything is smoothed to one constant; smaller ones are each this much less.
 _LARGEST, _RATIO = 1.0, 0.8
@@ -95,7 +96,11 @@ def cross_validated_bandwidth(
     problem: Problem, axis: Axis, clusters: Clusters | None = None
 ) -> float:
     """Return the scale at which smoothed residuals predict rows left out about best."""
-    smallest = min(max(MIN_CURVE_BANDWIDTH, problem.finest_scale, _ROWS / problem.n), _LARGEST)
+    rows = float(problem.n)
+    if not problem.is_soft:
+        # Rows that are as good as certain say little: a coin toss is a whole one.
+        rows = max(4 * rows * problem.squared_error() / problem.weight, 1.0)
+    smallest = min(max(MIN_CURVE_BANDWIDTH, problem.finest_scale, _ROWS / rows), _LARGEST)
     n_scales = 2 + int(math.log(smallest / _LARGEST) / math.log(_RATIO))
     scales = np.geomspace(_LARGEST, smallest, n_scales)
     grid = _Grid(axis, smoothing.fast_length(_CELLS_PER_SCALE / smallest), scales)
