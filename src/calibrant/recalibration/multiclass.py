@@ -282,9 +282,10 @@ class VectorCalibrator(Calibrator):
     Shrunk towards temperature scaling, the more the fewer rows there are per class. All
     recalibrated probabilities are positive: temperature-scaled ones are mixed with the uniform
     distribution, m = 1 / (n + 1), before logarithms are taken, and of more than two classes
-    probabilities below 2^-126 count as 2^-126, so that outcomes of probability 0 count, too. n counts rows, not weights; with
-    weights the cross-entropy is a weighted mean. Of two classes, rows are pooled by score, or in a
-    sketch by cell. The order of classes within a row may change. Memory: four times the table.
+    probabilities below 2^-126 count as 2^-126, so that outcomes of probability 0 count, too. n
+    counts rows, not weights; with weights the cross-entropy is a weighted mean. Of two classes,
+    rows are pooled by score, or in a sketch by cell. The order of classes within a row may change.
+    Memory: four times the table.
 
     See Also
     --------
