@@ -50,10 +50,11 @@ class ProbabilityMap(Result):
         return self(p)
 
     def predict(self, y_prob: ArrayLike) -> FloatArray:
-        """Return the map of one column of probabilities, shape (n,) or (n, 1)."""
+        """Return the map of one column of probabilities of two classes, shape (n,) or (n, 1)."""
         p = as_array(y_prob, "y_prob")
         validation.check_not_empty(p, "y_prob")
-        return self(as_probabilities(validation.one_column(p, "y_prob")))
+        p = as_probabilities(validation.one_column(p, "y_prob"))
+        return self(np.stack((1 - p, p), axis=1))[:, 1] if self.is_joint else self(p)
 
     def to_sql(self, column: str) -> str:
         """Return the map as an SQL expression of a column.

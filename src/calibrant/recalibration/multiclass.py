@@ -281,10 +281,11 @@ class VectorCalibrator(Calibrator):
     -----
     Shrunk towards temperature scaling, the more the fewer rows there are per class. All
     recalibrated probabilities are positive: temperature-scaled ones are mixed with the uniform
-    distribution, m = 1 / (n + 1), before logarithms are taken, and probabilities below 2^-126 count
-    as 2^-126, so that outcomes of probability 0 count, too. n counts rows, not weights; with
-    weights the cross-entropy is a weighted mean. Of two classes, rows are pooled by score, or in a
-    sketch by cell. The order of classes within a row may change. Memory: four times the table.
+    distribution, m = 1 / (n + 1), before logarithms are taken, and of more than two classes
+    probabilities below 2^-126 count as 2^-126, so that outcomes of probability 0 count, too. n
+    counts rows, not weights; with weights the cross-entropy is a weighted mean. Of two classes,
+    rows are pooled by score, or in a sketch by cell. The order of classes within a row may change.
+    Memory: four times the table.
 
     See Also
     --------
@@ -317,11 +318,11 @@ class VectorCalibrator(Calibrator):
         return self._fit_blocks(_two_classes(problem), problem.n)
 
     def _fit_classes(self, table: ClassTable) -> tuple[ProbabilityMap, ...]:
-        return (self._fit_blocks(_all_classes(table), len(table.prob)),)
+        blocks = [(np.maximum(p, SMALLEST), outcome) for p, outcome in _all_classes(table)]
+        return (self._fit_blocks(blocks, len(table.prob)),)
 
     def _fit_blocks(self, blocks: Blocks, n: int) -> SoftmaxMap:
         ridge = as_positive(self.ridge, "ridge")
-        blocks = [(np.maximum(p, SMALLEST), outcome) for p, outcome in blocks]
         temperature, mix = fit_temperature(blocks), 1 / (n + 1)
         p, outcome = (np.concatenate(parts) for parts in zip(*blocks, strict=True))
         x = np.log(mixed(TemperatureMap(temperature)(p), mix))

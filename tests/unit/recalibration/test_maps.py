@@ -10,9 +10,12 @@ pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 
 from calibrant import CalibrantError
 from calibrant.recalibration import (
+    AdjustedMap,
     LogisticMap,
     NoisyMap,
     PiecewiseLinearMap,
+    QuadraticMap,
+    SoftmaxMap,
     StepMap,
     TemperatureMap,
 )
@@ -29,6 +32,12 @@ MAPS = {
     "platt": LogisticMap(0.5, 0.5, -0.1),
     "beta": LogisticMap(2.0, 0.0, 0.3),
     "constant": LogisticMap(0.0, 0.0, -1.0),
+    "quadratic": QuadraticMap(0.1, 0.8, 0.1),
+    "quadratic, falling square": QuadraticMap(0.1, 0.8, -0.1),
+    "quadratic without a square": QuadraticMap(-0.2, 1.3, 0.0),
+    "two classes": SoftmaxMap(1.3, 0.01, [0.9, 1.2], [0.1, -0.1]),
+    "mixed": AdjustedMap(LogisticMap(0.5, 0.5, -0.1), strength=0.7, mix=0.01),
+    "ends": AdjustedMap(StepMap([0.5], [0.1, 0.8]), low=0.2, high=0.9),
 }
 SCORES = np.concatenate(
     (
