@@ -50,7 +50,7 @@ def test_a_verdict_a_table_and_a_picture(run, forecasts):
     done = run("assess", forecasts, *NAMED, *QUICK)
     assert done.code == 0
     assert done.err == ""
-    assert done.out.startswith("Miscalibration detected (P ")
+    assert done.out.startswith("Predictions are too high.\nWhere it says ")
     assert "smooth_ece" in done.out
     assert "95% interval" in done.out
     assert "Brier score" in done.out
@@ -449,7 +449,7 @@ def test_thresholds_are_about_every_group(run, forecasts):
 
 
 def test_a_threshold_that_cannot_be_decided(run, write):
-    path = write("soft.csv", "p,y\n0.5,0.4\n0.25,0.1\n")
+    path = write("certain.csv", "p,y\n0,0\n1,1\n")
     done = run("assess", path, *NAMED, *QUICK, "--fail-if", "p_value < 0.05")
     assert done.code == 2
     assert "p_value is not known here" in done.err

@@ -59,4 +59,4 @@ def test_every_name_is_known_of_a_group():
 
 
 def test_none_given():
-    assert read_thresholds(None, in_groups=False) == []
+    assert read_thresholds(None, 0.01, in_groups=False) == []

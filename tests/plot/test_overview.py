@@ -17,18 +17,17 @@ def test_parts_are_the_results():
     reliability, cumulative, estimates = ax.child_axes
     line = max(cumulative.lines, key=lambda one: len(one.get_xdata()))
     assert np.array_equal(line.get_ydata(), FOUND.cumulative.deviation)
-    values, corrected = estimates.lines
-    assert list(values.get_xdata()) == [one.value for one in FOUND.estimates]
+    corrected, raw = estimates.lines
     assert list(corrected.get_xdata()) == [one.bias_corrected for one in FOUND.estimates]
+    assert list(raw.get_xdata()) == [one.value for one in FOUND.estimates]
     ends = np.array(estimates.collections[0].get_segments())[:, :, 0]
     assert ends.tolist() == [[one.low, one.high] for one in FOUND.estimates]
-    assert "smECE 0.067" in written(reliability)
+    assert f"smECE {FOUND['smooth_ece'].bias_corrected:.3f}" in written(reliability)
 
 
 def test_the_verdict_is_written_whole():
     words = " ".join(text.get_text().replace("\n", " ") for text in assessment(FOUND).texts)
-    assert words.startswith("Miscalibration detected (P ≤ 0.001).")
-    assert words.replace("≤", "<=") == str(FOUND.verdict)
+    assert words == str(FOUND.verdict)
 
 
 def test_a_long_heading_stays_within_the_figure():

@@ -153,8 +153,8 @@ def test_a_coarse_sketch_of_calibrated_rows():
     sketch = Sketch(2520).update(p, p)
     assert sketch.n == 200_000
     found = assess(sketch, **FEW)
-    assert found.curve("smooth").bandwidth == 8 / 2520
-    assert reliability_curve(sketch).bandwidth == 8 / 2520
+    assert found.curve("smooth").bandwidth == 1
+    assert reliability_curve(sketch, bandwidth="smece").bandwidth == 8 / 2520
     with pytest.raises(CalibrantError, match=r"bandwidth must be at least 0\.0032; got 0\.001"):
         reliability_curve(sketch, bandwidth=0.001)
 

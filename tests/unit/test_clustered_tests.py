@@ -38,9 +38,11 @@ def test_slope_with_the_standard_errors_of_statsmodels():
     # cluster, "use_correction": False}) of statsmodels 0.15; 20 / 19 is the correction here.
     y, p = sample()
     found = calibration_slope_test(y, p, clusters=CLUSTER)
-    assert [found.intercept, found.slope] == pytest.approx([-0.52244985, 1.19887021], abs=1e-7)
+    assert [found.joint_intercept, found.slope] == pytest.approx(
+        [-0.52244985, 1.19887021], abs=1e-7
+    )
     errors = np.array([0.26571665, 0.21922783]) * math.sqrt(20 / 19)
-    assert [found.intercept_error, found.slope_error] == pytest.approx(errors, rel=1e-6)
+    assert [found.joint_intercept_error, found.slope_error] == pytest.approx(errors, rel=1e-6)
     assert found.n_clusters == 20
     assert repr(found).endswith("p = 0.16, n = 120 in 20 clusters)")
 

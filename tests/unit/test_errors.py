@@ -38,8 +38,8 @@ def refused(function, *given, **options):
             ),
         ),
         (
-            lambda: cb.ece(["no", "yes", "no", "yes"], P),
-            *("y_true", "must be 0 or 1 (or soft, in [0, 1])", "yes", None),
+            lambda: cb.ece(["dry", "wet", "dry", "wet"], P),
+            *("y_true", "must be 0 or 1 (or soft, in [0, 1])", "dry", None),
             "name the positive one with pos_label",
         ),
         (

@@ -156,7 +156,7 @@ class TestOneFileIsEnough:
         pytest.importorskip("typer")
         from calibrant.cli.measure_commands import numbers_of, read_thresholds
 
-        (threshold,) = read_thresholds(["halves_error.high > 0.5"], in_groups=False)
+        (threshold,) = read_thresholds(["halves_error.high > 0.5"], 0.01, in_groups=False)
         assert not threshold.holds(numbers_of(cb.assess(Y, P, n_resamples=39)))
 
     def test_in_pictures_and_reports(self, new):

@@ -113,7 +113,7 @@ def test_multiclass_reductions():
             "logits must have as many rows as y_true",
         ),
         (lambda y, p: cb.logit_smoothed_ece(y, logits=[[0.0]] * 3), r"must have shape \(n,\)"),
-        (lambda y, p: cb.reliability_curve(y, p, method="loess"), "method must be one of"),
+        (lambda y, p: cb.reliability_curve(y, p, method="lowess"), "method must be one of"),
         (lambda y, p: cb.reliability_curve(y, p, bandwidth=0.0), "bandwidth must be a positive"),
     ],
 )

@@ -676,7 +676,7 @@ def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
     if not problem.is_exact:
         yield "Made from a sketch: rows of nearly equal score were pooled."
     if problem.is_soft:
-        yield "Labels are soft: their noise is known from residuals alone, and there is no test."
+        yield "Labels are soft: their noise is known from residuals alone."
     if problem.is_weighted:
         rows = effective_rows(problem)
         yield f"Rows are weighted: they weigh as much as {rows:.0f} of equal weight."

@@ -311,9 +311,10 @@ class Findings:
         """
         if self.answer != "cannot tell":
             return None
-        s, centre = self.smooth, self.smooth.bias_corrected if self.is_significant else 0.0
-        reach = s.high - centre if centre < self.tolerance else centre - s.low
-        distance = abs(centre - self.tolerance)
+        s = self.smooth
+        reach, distance = s.high, self.tolerance
+        if self.is_significant:
+            reach, distance = (s.high - s.low) / 2, abs(s.bias_corrected - self.tolerance)
         needed = self.n * (reach / distance) ** 2 if distance > 0 else math.inf
         return math.ceil(needed) if needed <= _MAX_ROWS else None
 

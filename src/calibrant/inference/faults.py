@@ -210,7 +210,8 @@ class _Shape:
         root = np.sqrt(information)[:, None]
         basis, sizes = np.linalg.qr(np.column_stack((design, waves)) * root)
         kept = np.square(np.diag(sizes)) > _SMALLEST_VARIANCE * total
-        basis = (basis / root)[:, kept]
+        # Cells without information, of fitted probabilities of 0 or 1 are left out.
+        basis = np.divide(basis, root, out=np.zeros_like(basis), where=root > 0)[:, kept]
         z = basis[:, n_linear:].T @ (true - cells.weight * fitted) / math.sqrt(effect)
         return cls(_adaptive_neyman(z), fitted, basis, z)
 

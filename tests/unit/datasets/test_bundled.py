@@ -36,7 +36,7 @@ def test_slow_ece_by_hand():
     assert slow_ece(np.array([0, 1]), np.array([0.25, 0.5]), 2) == 0.375
 
 
-@pytest.mark.parametrize("name", sorted(REFERENCES))
+@pytest.mark.parametrize("name", sorted(LOADERS))
 def test_reference_values(name):
     data, expected = LOADERS[name](), REFERENCES[name]
     assert data.name == name

@@ -12,11 +12,11 @@ def test_measures_of_several_models(found, sketched):
     smooth = rows["smooth_ece"].cells[0]
     one = found["smooth_ece"]
     assert (smooth.value.value, smooth.low.value, smooth.high.value) == (
-        one.value,
+        one.bias_corrected,
         one.low,
         one.high,
     )
-    assert smooth.bias_corrected.value == one.bias_corrected
+    assert smooth.raw.value == one.value
     # A sketch does not know the logit scale.
     assert [cell.value == UNKNOWN for cell in rows["logit_smoothed_ece"].cells] == [False, True]
     assert "logit_smoothed_ece" not in [row.name for row in measure_rows(read_models(sketched))]
@@ -42,7 +42,8 @@ def test_empty_bins_have_no_means(odd):
 
 def test_settings(found, odd):
     rows = dict(setting_rows(read_models({"a": found, "b": odd["soft"]})))
-    assert rows["Test"] == [found.test.method.replace("_", " "), "none"]
+    assert rows["Test"] == ["joint, simulated"] * 2
+    assert rows["Tolerance"] == ["0.01", "0.01"]
     assert rows["Confidence level"] == ["95%", "95%"]
     assert rows["Seed"] == ["0", "0"]
     assert np.all([len(values) == 2 for values in rows.values()])
