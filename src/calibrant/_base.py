@@ -248,6 +248,8 @@ def _plain(value: Any) -> Any:
 def written(path: str | os.PathLike[str] | None, text: str) -> str:
     """Return text, and write it to a file, as a whole or not at all, if there is a path."""
     if path is not None:
+        if not isinstance(path, str | os.PathLike):
+            raise CalibrantError("must be the path of a file", argument="path", value=path)
         write_atomically(path, text.encode("utf-8", "replace"))
     return text
 

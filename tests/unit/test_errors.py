@@ -39,7 +39,7 @@ def refused(function, *given, **options):
         ),
         (
             lambda: cb.ece(["dry", "wet", "dry", "wet"], P),
-            *("y_true", "must be 0 or 1 (or soft, in [0, 1])", "dry", None),
+            *("y_true", "must be 0 or 1 (or soft, in [0, 1])", "wet", None),
             "name the positive one with pos_label",
         ),
         (

@@ -125,6 +125,8 @@ def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None)
     slope = float(both.slopes.sum())
     fitted = expit(both.intercept + (1 + slope) * x)
     effect = _design_effect(cells, design, fitted)
+    if not effect > 0:
+        return found  # soft labels without noise
     at_start = float(true @ np.log(p) + (w - true) @ np.log1p(-p))
     log_likelihoods = np.array([at_start, level.log_likelihood, both.log_likelihood])
     deviances = 2 * np.diff(log_likelihoods) / effect

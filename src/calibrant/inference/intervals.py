@@ -620,7 +620,8 @@ def _highest(view: View, noise: Noise, tail: float) -> float:
         # A norm below the median norm of noise refutes no more than that median does: without
         # this, one calibrated sample in forty had the interval [0, 0].
         value = max(view.value, weibull_quantile(shifted_norms(norm, noise.images, start), 0.5))
-        per_sd = growth / (noise.sd * noise.sd)
+        variance = noise.sd * noise.sd
+        per_sd = growth / variance if variance > 0 else 0.0
         ends.append(_inverted(view, noise.images, start, rise, tail, value, per_sd))
     return max(ends)
 
