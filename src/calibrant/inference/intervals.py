@@ -661,7 +661,11 @@ def _inverted(
     The variance of e grows with the norm, as far as that exceeds the value.
     """
     norm = view.image.norm
-    unit = rise / norm.of(rise)
+    size = float(norm.of(rise))
+    if size == 0:
+        # Squares that underflow have no norm.
+        return float(norm.of(base))
+    unit = rise / size
     sd = math.sqrt(view.cells.variance) / view.cells.total
 
     def above(x: float) -> float:
