@@ -436,7 +436,8 @@ Dobriban (2024), from the debiased estimator of its square and two normal limits
 Near perfect calibration the error of a sample is larger than that of its population, and so is that
 of every bootstrap sample: naive intervals do not come down to the truth.
 
-Samples are the same for all. Intervals are made with 199 resamples.
+Samples are the same for all. Intervals are made with 199 resamples. Numbers of samples differ: the
+first cells to be measured, and those whose first hundred samples stood lowest, have the most.
 """
 
 _WIDTHS = """

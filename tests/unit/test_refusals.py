@@ -82,7 +82,8 @@ HOSTILE = [
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_any_value_of_any_argument_is_taken_or_refused_in_one_sentence(name):
     for parameter, declared in parameters(name).items():
-        if declared.kind is declared.VAR_KEYWORD:
+        # Texts are paths of files to write.
+        if declared.kind is declared.VAR_KEYWORD or parameter == "path":
             continue
         for value in HOSTILE:
             sentence = outcome(name, **{parameter: value})
