@@ -63,7 +63,6 @@ PICTURES: dict[str, Callable[[], Axes]] = {
     "sweep": lambda: cb.plot.bins_sweep(FLARES.y_true, FLARES.y_prob),
     "clinical": _clinical,
     "forest": lambda: cb.plot.forest(cb.heterogeneity(*_validation())),
-    "assessment": lambda: cb.plot.assessment(RAIN.y_true, RAIN.y_prob),
 }
 
 
@@ -74,7 +73,6 @@ def main(folder: Path) -> None:
     for name, draw in PICTURES.items():
         figure = draw().figure
         figure.savefig(folder / f"{name}.svg", metadata={"Date": None})
-        figure.savefig(folder / f"{name}.png", dpi=110)
 
 
 if __name__ == "__main__":
