@@ -210,7 +210,7 @@ def parts(quick: bool) -> list[Part]:
 def diagram(name: str) -> Iterator[Diagram]:
     """Measure a bundled data set (figure 2)."""
     y, p = BUNDLED[name]()
-    curve = cb.reliability_curve(y, p, band=None)
+    curve = cb.reliability_curve(y, p, bandwidth="smece", band=None)
     table = cb.bin_table(y, p, n_bins="cv")
     # On relplot's grid an end node keeps half of the mass that falls to it.
     at_ends = np.clip(1 - RELPLOT_CELLS * np.minimum(p, 1 - p), 0, 1)
@@ -252,7 +252,7 @@ def _averages(data: str, n: int, found: FloatArray, measures: tuple[str, ...]) -
 
 def constant(bandwidth: float) -> Iterator[Constant]:
     """Measure what the diagram shows of a calibrated prediction of 1/2 (footnote 2)."""
-    curve = cb.reliability_curve([0.5], [0.5], bandwidth=bandwidth, band=None)
+    curve = cb.reliability_curve([0.5], [0.5], method="density", bandwidth=bandwidth, band=None)
     yield Constant(bandwidth, curve.area / bandwidth)
 
 

@@ -20,7 +20,7 @@ NAME = "verdict"
 Curve = Callable[[FloatArray], FloatArray]
 Rng = np.random.Generator
 
-SIZES, REPETITIONS, RESAMPLES = (300, 3000, 30_000), 200, 200
+SIZES, REPETITIONS, RESAMPLES = (300, 3000, 30_000), 40, 200
 OPPOSITE = {
     "too high": "too low",
     "too low": "too high",
@@ -205,7 +205,7 @@ _INTRODUCTION = """
 # What the verdict says
 
 How often `calibrant.assess` names what is wrong, in samples from populations whose fault is known.
-Made by `python -m studies verdict`. Each place has the percentage of samples in which
+Made by `python -m studies verdict`, {repetitions} samples of each. Each place has the percentage of samples in which
 miscalibration was detected and, of those, the percentage whose heading has the right name; where
 both a level and a spread are wrong, either is right.
 """
@@ -228,7 +228,7 @@ def report(tables: Tables) -> Report:
     """Return the page."""
     return Report(
         page(
-            _INTRODUCTION,
+            _INTRODUCTION.format(repetitions=tables["named"][0].repetitions),
             _grid(tables["named"], FAULTS, _named),
             _opposites(tables["named"]),
             _CALIBRATED,

@@ -301,7 +301,7 @@ def test_tables_show_the_numbers_of_the_page(several):
             row = page.locator(f"[data-measure={one['measure']}] td")
             shown = row.nth(2 * k).locator("data")
             values = shown.evaluate_all("all => all.map(d => Number(d.value))")
-            assert values == [one["value"], one["low"], one["high"]]
+            assert values == [one["bias_corrected"], one["low"], one["high"]]
             # Two figures of the width of the interval.
             width = one["high"] - one["low"]
             (texts,) = zip(*map(numbers_in, shown.all_text_contents()), strict=True)
@@ -318,7 +318,7 @@ def test_groups(single):
     assert labels == ["--series-2", HOSTILE, "(none)"]
     shown = page.locator("table.groups tbody tr td:nth-of-type(4) data")
     values = shown.evaluate_all("all => all.map(d => Number(d.value))")
-    assert values == [row[name] for row in rows for name in ("smooth_ece", "low", "high")]
+    assert values == [row[name] for row in rows for name in ("bias_corrected", "low", "high")]
     ticks = page.locator("figure.groups .ytick text").all_text_contents()
     assert ticks == ["--series-2", shortened(HOSTILE, 22), "(none)"]
     page.wait_for_selector("figure.groups .main-svg")

@@ -13,7 +13,7 @@ from calibrant.data import rows
 from calibrant.data.binning import UniformBins
 from calibrant.data.rows import read_sample
 from calibrant.measures import smooth
-from calibrant.recalibration.selection import with_predictions
+from calibrant.recalibration.search import with_predictions
 from tests.compiled_or_not import N, in_numpy, some_rows
 
 pytest.importorskip("numba")

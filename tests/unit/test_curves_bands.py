@@ -117,8 +117,10 @@ def test_one_class_leaves_room(method, simultaneous, outcome):
     check_is_a_band(curve)
     near, far = (curve.low, curve.high) if outcome == 0 else (curve.high, curve.low)
     if method == "smooth":
-        # Smoothed residuals keep the slope of the diagonal within a bandwidth.
-        assert np.all(np.abs(near[known(curve)] - outcome) < 0.1)
+        # Smoothed residuals keep the slope of the diagonal within a bandwidth, which is wide where
+        # the last few of 60 scores are.
+        assert np.all(np.abs(near[known(curve)] - outcome) < 0.3)
+        assert np.median(np.abs(near[known(curve)] - outcome)) < 0.05
         return
     assert np.all(near[known(curve)] == outcome)
     # Sixty rows are all there is to refute by.

@@ -114,6 +114,7 @@ class GroupRow(Result):
             "prevalence": self.prevalence,
             "mean_prediction": self.mean_prediction,
             "smooth_ece": error.value,
+            "bias_corrected": error.bias_corrected,
             "low": error.low,
             "high": error.high,
             "ece": self.ece,
@@ -173,7 +174,8 @@ class GroupTable(TabularResult):
     def _columns(self) -> dict[str, Any]:
         names = ("n", "prevalence", "mean_prediction")
         others = ("ece", "deviation", "ecce_r", "p_value", "p_adjusted", "small", "note")
-        errors = columns_of((row.smooth_ece for row in self.rows), ("value", "low", "high"))
+        names_of_error = ("value", "bias_corrected", "low", "high")
+        errors = columns_of((row.smooth_ece for row in self.rows), names_of_error)
         errors = {"smooth_ece": errors.pop("value"), **errors}
         labels = [row.group if len(self.by) > 1 else (row.group,) for row in self.rows]
         groups = dict(zip(self.by, map(list, zip(*labels, strict=True)), strict=True))
@@ -187,7 +189,7 @@ class GroupTable(TabularResult):
         from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
 
         names = [group_name(row.group) for row in self]
-        label = f"smooth_ece, {percent(self.level)} interval; | bias-corrected; filled: detected"
+        label = f"smooth_ece, {percent(self.level)} interval; | raw value; filled: detected"
         found = [row.p_adjusted <= 1 - self.level for row in self]
         return new_intervals(ax, names, [row.smooth_ece for row in self], label, found)
 
@@ -199,7 +201,7 @@ class GroupTable(TabularResult):
             "n": found["n"],
             "prevalence": found["prevalence"],
             "mean_pred": found["mean_prediction"],
-            "smooth_ece": found["smooth_ece"],
+            "smooth_ece": found["bias_corrected"],
             f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
             "ece": found["ece"],
             "deviation": found["deviation"],

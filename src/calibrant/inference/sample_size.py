@@ -140,7 +140,7 @@ def sample_size(
     >>> from scipy.special import expit
     >>> risk = expit(np.random.default_rng(0).normal(-2, 1.2, 100_000))
     >>> sample_size("slope", 0.2, risk)
-    SampleSize(3332 rows, 562 events: slope with a 95% interval 0.2 wide, prevalence 0.169)
+    SampleSize(3,332 rows, 562 events: slope with a 95% interval 0.2 wide, prevalence 0.169)
     """
     validation.check_choice(measure, "measure", ("o_e", "intercept", "slope", *_ERRORS))
     width, level = validation.as_positive(width, "width"), validation.as_level(level)

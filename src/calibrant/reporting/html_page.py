@@ -24,7 +24,7 @@ from calibrant._base import write_atomically
 from calibrant._version import __version__
 from calibrant.assessment.assess import Assessment
 from calibrant.assessment.groups import GroupTable
-from calibrant.errors import MissingDependencyError
+from calibrant.errors import CalibrantError, MissingDependencyError
 from calibrant.formatting import (
     count,
     decimals,
@@ -120,9 +120,13 @@ def page(
     >>> from calibrant.assessment.assess import assess
     >>> from calibrant.datasets import load_rain
     >>> text = page(assess(*load_rain()), title="Rain in Tampere")
-    >>> "Over-confident" in text
+    >>> "Predictions are too high" in text
     True
     """
+    if not isinstance(title, str):
+        raise CalibrantError("must be text", argument="title", value=title)
+    if not isinstance(source, str | Mapping):
+        raise CalibrantError("must be text, or texts by name", argument="source", value=source)
     models = read_models(assessments)
     about = {"Data": source} if isinstance(source, str) else dict(source)
     about = {name: value for name, value in about.items() if value}

@@ -112,7 +112,7 @@ def report(
     >>> from calibrant.datasets import load_flares
     >>> days = load_flares("DAFFS")
     >>> models = {"DAFFS": days.y_prob, "NOAA": load_flares("NOAA").y_prob}
-    >>> report(days.y_true, models, n_resamples=100).startswith("<!doctype html>")
+    >>> report(days.y_true, models, n_resamples=100).startswith("<!DOCTYPE html>")
     True
     """
     y_true, y_prob, groups, sample_weight, clusters = read_columns(
