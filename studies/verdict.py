@@ -154,7 +154,7 @@ def count_names(population: str, n: int, *, repetitions: int) -> Iterator[Named]
         detected += verdict.detected
         directions[verdict.direction] += verdict.detected
         right += any(name in heading for name in drawn.names)
-        opposite += any(OPPOSITE.get(name, "-") in heading for name in drawn.names)
+        opposite += any(OPPOSITE[name] in heading for name in drawn.names if name in OPPOSITE)
     ((most_common, _),) = directions.most_common(1)
     yield Named(population, n, repetitions, detected, right, opposite, most_common)
 
