@@ -205,9 +205,9 @@ _INTRODUCTION = """
 # What the verdict says
 
 How often `calibrant.assess` names what is wrong, in samples from populations whose fault is known.
-Made by `python -m studies verdict`, {repetitions} samples of each. Each place has the percentage of samples in which
-miscalibration was detected and, of those, the percentage whose heading has the right name; where
-both a level and a spread are wrong, either is right.
+Made by `python -m studies verdict`, {repetitions} samples of each. Each place has the percentage of
+samples in which miscalibration was detected and, of those, the percentage whose heading has the
+right name; where both a level and a spread are wrong, either is right.
 """
 _CALIBRATED = """
 ## Calibrated predictions
