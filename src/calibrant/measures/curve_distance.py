@@ -89,7 +89,11 @@ class FittedCurve:
         size = np.abs(self.deviation)
         if np.array_equal(self.weight, self.rows):
             return float(np.quantile(np.repeat(size, self.rows.astype(np.intp)), q))
-        return float(np.quantile(size, q, weights=self.weight, method="inverted_cdf"))
+        order = np.argsort(size)
+        below = np.cumsum(self.weight[order])
+        # Rounding must not move a sum of weights beyond the fraction that it is.
+        place = np.searchsorted(below, q * below[-1] * (1 - 1e-12))
+        return float(size[order][min(place, len(size) - 1)])
 
 
 @dataclass(frozen=True, eq=False)

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
+
 import calibrant as cb
 from calibrant import CalibrantError
 from calibrant.datasets import simulate
