@@ -45,6 +45,29 @@ def test_a_named_pipe_is_written_to_and_stays(run, forecasts, tmp_path, command,
     assert content.startswith(start)
 
 
+@pytest.mark.parametrize(
+    ("command", "start"),
+    [("plot", b"\x89PNG"), ("report", b"<!DOCTYPE html>"), ("recalibrate", b"y,p,q,w,g,p_recal")],
+)
+def test_a_pipe_of_any_name_takes_the_first_format(run, forecasts, tmp_path, command, start):
+    pytest.importorskip("jinja2")
+    pytest.importorskip("sklearn")
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    options = RECALIBRATE if command == "recalibrate" else (*NAMED, *QUICK)
+    with (
+        (tmp_path / "read").open("wb") as copy,
+        subprocess.Popen(["cat", pipe], stdout=copy) as cat,
+    ):
+        try:
+            done = run(command, forecasts, *options, "--out", "pipe")
+            assert (done.code, pipe.is_fifo()) == (0, True)
+            assert cat.wait(timeout=60) == 0
+        finally:
+            cat.kill()
+    assert (tmp_path / "read").read_bytes().startswith(start)
+
+
 # What is read is not written to.
 
 

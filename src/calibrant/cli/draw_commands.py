@@ -187,9 +187,10 @@ def _picture(figure: Figure, ending: str, dpi: int) -> bytes:
     from matplotlib import rc_context
 
     content = io.BytesIO()
+    form = ending if ending in _METADATA else ".png"
     # Without a salt the identifiers inside an SVG are random.
     with rc_context({"svg.hashsalt": "calibrant"}):
-        figure.savefig(content, format=ending[1:], dpi=dpi, metadata=_METADATA[ending])
+        figure.savefig(content, format=form[1:], dpi=dpi, metadata=_METADATA[form])
     return content.getvalue()
 
 

@@ -203,11 +203,15 @@ class Request:
 def check_out(
     out: str, endings: Sequence[str] = (), files: Sequence[str] = (), option: str = "--out"
 ) -> Path:
-    """Return a path that can be written to and is none of the `files` that are read."""
+    """Return a path that can be written to and is none of the `files` that are read.
+
+    The name of a device or a pipe may have any ending: the format is the first that there is.
+    """
     from calibrant.cli.inputs import named_files
 
     path = Path(out)
-    if endings and path.suffix.lower() not in endings:
+    is_stream = path.exists() and not (path.is_file() or path.is_dir())
+    if endings and path.suffix.lower() not in endings and not is_stream:
         raise CalibrantError(f"{option} must end in {', '.join(endings)}; got {out!r:.80}")
     if path.is_dir():
         raise CalibrantError(f"{option} must be a file; {out!r:.80} is a folder")

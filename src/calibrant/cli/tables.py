@@ -304,7 +304,7 @@ def _write(table: DuckDBPyRelation, out: Path, reader: Reader, source: Path) -> 
 
     with draft_of(out) as draft:
         try:
-            if out.suffix.lower() == ".csv":
+            if out.suffix.lower() != ".parquet":
                 table.write_csv(str(draft))
             else:
                 table.write_parquet(str(draft))
