@@ -159,7 +159,7 @@ class Reader:
         # The message of DuckDB, without its category and advice, on one line.
         lines = map(str.strip, str(problem).splitlines())
         message = " ".join(takewhile(lambda one: one and not one.startswith(_ADVICE), lines))
-        message = re.sub(r"^[^:]*Error: ", "", message)
+        message = re.sub(r"^[^:]*Error: ", "", message).partition(" Try setting ")[0]
         reason = message[:240].rstrip(". ").replace(str(path), path.name)
         return CalibrantError(f"cannot be read as {FORMATS[format_of(path)]}: {reason}")
 

@@ -336,6 +336,12 @@ def _text_file(connection: DuckDBPyConnection, path: Path, form: str) -> TextFil
     marks = {"delim": delimiter, "quote": quote, "escape": escape}
     options = _listed(given | {name: _literal(mark) for name, mark in marks.items()})
     types = {column["name"]: column["type"] for column in columns}
+    if any(re.fullmatch(r"column\d+", name) for name in types):
+        # DuckDB takes the name NA for a missing one.
+        (cells,) = _csv(connection, path, types, f"{options}, header=false").limit(1).fetchall()
+        pairs = zip(cells, types.items(), strict=True)
+        named = {cell if cell in MISSING else name: kind for cell, (name, kind) in pairs}
+        types = named if len(named) == len(types) else types
     times = {"DATE": date, "TIMESTAMP": timestamp}
     times = {kind: written for kind, written in times.items() if written}
     rows = _csv(connection, path, types, f"{options}, header=true")

@@ -303,6 +303,12 @@ def test_words_for_nothing_are_names_of_classes(way, at):
     )
 
 
+def test_words_for_nothing_are_names_of_columns(way, at):
+    path = at("rows.csv", b"label,NA,.\nNA,0.75,0.25\n.,0.5,0.5\n")
+    made = sketch(path, label="label", prob={"NA": "NA", ".": "."})
+    assert made["NA"] == Sketch(2520).update([1, 0], [0.75, 0.5])
+
+
 def test_words_for_nothing_among_numbers_are_missing(way, at):
     path = at("rows.csv", b"p,y,g\n0.5,1,10\n0.5,1,NA\n0.5,1,\n0.5,1,9\n0.5,1,9.0\n")
     made = sketch(path, label="y", prob="p", by="g")
