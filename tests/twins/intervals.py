@@ -24,27 +24,47 @@ def kappa(images, outside):
 
 
 def added_to_absolute_sum(h, images, tail):
-    """Return the quantile of what noise adds to the sum of absolute values in the rectangle."""
-    outside = tail / 5
-    k, sd = kappa(images, outside)
+    """Return the least of three bounds on what noise adds to the sum of absolute values."""
+    sd = [np.std(column) for column in images.T]
+    signs = [[1] * len(h), *(one_change(sd, part) for part in (0.25, 0.5, 0.75))]
+    bounded = np.array([[signed(s, image) for s in signs] for image in images])
+    sums = [signed(s, h) for s in signs]
+    k, _ = kappa(np.hstack([images, bounded]), tail / 5)
+    left = tail * 4 / 5
     g = [math.copysign(max(abs(x) - k * s, 0), x) for x, s in zip(h, sd, strict=True)]
     added = [sum(abs(x + e) - abs(x) for x, e in zip(g, image, strict=True)) for image in images]
-    noise = quantile([with_one_change(image) for image in images], 1 - outside)
-    simple = sum(abs(x) for x in h) - with_one_change(h) + noise
-    return min(quantile(added, 1 - tail + 2 * outside), simple)
+    ends = [quantile(added, 1 - left / 2)]
+    for family in (slice(0, 1), slice(1, 4)):
+        short = sum(abs(x) for x in h) - max(abs(x) for x in sums[family])
+        more = most_added_to_maximum(sums[family], bounded[:, family], k)
+        ends.append(short + quantile(more, 1 - left / 4))
+    return min(ends)
 
 
-def with_one_change(h):
-    """Return the largest sum with signs that change at one place at most."""
-    places = range(len(h) + 1)
-    return max(abs(math.fsum(h[:k]) + s * math.fsum(h[k:])) for k in places for s in (-1, 1))
+def signed(signs, h):
+    """Return the sum with these signs."""
+    return math.fsum(s * x for s, x in zip(signs, h, strict=True))
+
+
+def one_change(sd, part):
+    """Return + up to the coordinate at which the sum of sd reaches a part of the whole, then -."""
+    signs, reached = [], 0.0
+    for s in sd:
+        signs.append(1 if reached < part * sum(sd) else -1)
+        reached += s
+    return signs
 
 
 def added_to_maximum(h, images, tail):
     """Return the same for the maximum absolute value, of every image that the rectangle allows."""
     outside = tail / 5
-    k, sd = kappa(images, outside)
-    slack = [k * s for s in sd]
+    k, _ = kappa(images, outside)
+    return quantile(most_added_to_maximum(h, images, k), 1 - tail + outside)
+
+
+def most_added_to_maximum(h, images, k):
+    """Return what each image of noise adds at most, where all are within k sd of h."""
+    slack = [k * np.std(column) for column in images.T]
     least = max(max(abs(x) - r, 0) for x, r in zip(h, slack, strict=True))
     added = []
     for image in images:
@@ -54,4 +74,4 @@ def added_to_maximum(h, images, tail):
             highest, lowest = min(x + r, least), max(x - r, -least)
             ends += [highest + e, -lowest - e]
         added.append(max(ends) - least)
-    return quantile(added, 1 - tail + outside)
+    return added

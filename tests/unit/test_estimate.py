@@ -65,9 +65,9 @@ class TestKnownAnswers:
         y, p = np.repeat([1.0, 0.0], [700, 300]), np.full(1000, 0.5)
         found = estimate(measure, y, p, n_resamples=20_000, **options)
         half = Z * math.sqrt(0.25 / 1000)
-        # A fifth of the lower tail is spent on the rectangle, and for sums another on signs that
-        # change once; nothing for the l2 norm.
-        z = Z if "norm" in options else 2.053749 if measure.startswith("ecce") else 2.170090
+        # A fifth of the lower tail is spent on the rectangle, and for sums half of the rest on
+        # linear bounds; nothing for the l2 norm.
+        z = Z if "norm" in options else 2.053749 if measure.startswith("ecce") else 2.326348
         below = half * z / Z
         tolerance = 0.04 * half if measure != "logit_smoothed_ece" else 0.1 * half
         assert found.value == pytest.approx(0.2, abs=1e-3)
@@ -271,8 +271,9 @@ class TestClusters:
 
     @every_measure
     def test_copies_of_rows_say_nothing_new(self, measure, options):
-        y, p = drawn("softmax", 400, seed=2)
-        group = np.arange(400)
+        # So many rows that calibration is clearly rejected: where it hardly is, low jumps from 0.
+        y, p = drawn("softmax", 900, seed=2)
+        group = np.arange(900)
         once = estimate(measure, y, p, clusters=group, n_resamples=4000, **options)
         copies = [np.repeat(values, 9) for values in (y, p)]
         labels = np.repeat(group, 9).astype(str)

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+import calibrant as cb
 from calibrant.data.rows import Sample
 from calibrant.datasets import simulate
 from calibrant.inference import intervals
@@ -11,7 +12,6 @@ from calibrant.measures.registry import (
     L1Norm,
     L2Norm,
     MaxNorm,
-    OneChangeNorm,
     RangeNorm,
     measures,
 )
@@ -82,14 +82,24 @@ def test_noise_of_equal_sd_adds_alike_to_all_images_of_one_l2_norm():
     assert np.abs(norms[0] - norms[1])[400:-400].max() < 0.05
 
 
-def test_signs_that_change_once():
+def test_linear_functions_bound_the_absolute_sum():
     images = np.array([[1, 2, -4, -1], [1, -2, 3, 0.5], [2, 2, 2, 2.0]])
-    # The second has two changes: those of -1, 2, ... or of 1, 2, 3 with one sign are not enough.
-    assert OneChangeNorm().of(images) == pytest.approx([8, 4.5, 8])
+    total, changed = L1Norm().linear_bounds(images, np.ones(4))
+    assert total == pytest.approx(np.array([[-2], [2.5], [8]]))
+    assert changed == pytest.approx(np.array([[4, 8, 0], [-0.5, -4.5, 1.5], [-4, 0, 4]]))
     random = np.random.default_rng(8).normal(0, 1, (50, 9))
-    found = OneChangeNorm().of(random)
-    assert found == pytest.approx([twin.with_one_change(image) for image in random])
-    assert np.all(found <= L1Norm().of(random))
+    for family in L1Norm().linear_bounds(random, np.arange(1.0, 10)):
+        assert np.all(MaxNorm().of(family) <= L1Norm().of(random) + 1e-12)
+
+
+def test_a_clear_shift_has_a_lower_end_near_that_of_the_mean():
+    # Predictions of 731 rows 6 points too high: the sum of all residuals alone says so.
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.8, 1.6, 731)
+    y = rng.random(731) < p - 0.06
+    shift, sd = abs(np.mean(y - p)), np.std(y - p) / np.sqrt(731)
+    for measure in ("smooth_ece", "ece"):
+        assert cb.estimate(measure, y, p).low > shift - 3.5 * sd > 0
 
 
 @pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=name_of)

@@ -20,9 +20,10 @@ h0 is in the rectangle, T - theta = N(h0 + e) - N(h0) exceeds Q_{1-a+b} A only w
 own quantile Q_{1-a+b} [N(h0 + e) - N(h0)], as A is not less for any e; the probabilities of that
 and of h0 outside the rectangle are a - b and b. For the sum of absolute values
 A(e) = N(g + e) - N(g), g the image of minimum norm in the rectangle: see `L1Norm` and `MaxNorm`.
-A norm N' that is never larger than N gives a bound as well, N'(h) - Q_{1-b} N'(e) <= theta, as
-N'(h) <= N'(h0) + N'(e): with signs that change once at most (`OneChangeNorm`) it is the better one
-for shifts and the like. Where it is used, another b of the tail is spent on it.
+Linear functions that never exceed the norm bound it from below, and noise adds less to them: the
+sum over all coordinates is the better bound for a shift, sums with one change of sign for
+predictions too extreme or too cautious (`linear_bounds`). The rectangle then includes them; of the
+tail a - b the norm has half, and each family of such functions the same part of the other half.
 The root of a sum of squares needs no rectangle: noise of equal sd adds the same wherever h0 points,
 so that low = the x with Q_{1-a} N(x d + e) = T, d being the direction of h, or of sd.
 
@@ -64,7 +65,7 @@ from calibrant.data.labels import read_labels
 from calibrant.data.problem import CellOf, Index, Problem
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import LinearImage, Measure, shifted_norms
+from calibrant.measures.registry import LinearImage, MaxNorm, Measure, shifted_norms
 from calibrant.numerics.probability import monotone_root, weibull_quantile
 
 # Binomial counts of at least this variance are drawn as normal: no measure looks at single cells,
@@ -76,7 +77,7 @@ _MOST_BUNDLES = 1024
 MIN_CLUSTERS, _FEW_CLUSTERS = 3, 10
 # Of differences between two errors: see `calibrant.inference.paired`.
 KAPPA = 1.25
-# The part of a tail that is spent on the rectangle around the image, and on a smaller norm.
+# The part of a tail that is spent on the rectangle around the image.
 _PART = 0.2
 # With fewer events the noise estimated from one sample differs too much from that of the next.
 _FEW_EVENTS = 15.0
@@ -555,17 +556,30 @@ def _added(view: View, images: FloatArray, tail: float) -> float:
         paths = norm.paths(view.observed, sd)
         ends = (_inverted(view, images, *path, 1 - tail, view.value) for path in paths)
         return view.value - min(ends)
-    (moved,) = np.nonzero(sd)
-    part = _PART * tail
-    kappa = weibull_quantile(
-        np.abs(images[:, moved] / sd[moved]).max(axis=1, initial=0.0), 1 - part
+    ways = [(norm, view.observed, images)]
+    observed, drawn = (norm.linear_bounds(of, sd) for of in (view.observed, images))
+    ways += [(MaxNorm(), *family) for family in zip(observed, drawn, strict=True)]
+    spreads = [noise.std(axis=0) for *_, noise in ways]
+    kappa = _kappa([noise for *_, noise in ways], spreads, 1 - _PART * tail)
+    # The norm has half of what is left of the tail, all linear bounds together the other half.
+    rest = (1 - _PART) * tail
+    tails = [rest / 2, *(rest / 2 / len(drawn) for _ in drawn)] if drawn else [rest]
+    return min(
+        view.observed_norm
+        - float(kind.of(h))
+        + weibull_quantile(kind.most_added(h, kappa * sd, noise), 1 - own)
+        for (kind, h, noise), sd, own in zip(ways, spreads, tails, strict=True)
     )
-    added = norm.most_added(view.observed, kappa * sd, images)
-    if norm.smaller is None:
-        return weibull_quantile(added, 1 - tail + part)
-    left_out = view.observed_norm - float(norm.smaller.of(view.observed))
-    by_smaller = left_out + weibull_quantile(shifted_norms(norm.smaller, images), 1 - part)
-    return min(weibull_quantile(added, 1 - tail + 2 * part), by_smaller)
+
+
+def _kappa(noises: list[FloatArray], spreads: list[FloatArray], level: float) -> float:
+    """Return the quantile of the largest coordinate of all images, in standard deviations."""
+    largest = np.zeros(len(noises[0]))
+    for noise, sd in zip(noises, spreads, strict=True):
+        (moved,) = np.nonzero(sd)
+        scaled = np.abs(noise[:, moved] / sd[moved]).max(axis=1, initial=0.0)
+        np.maximum(largest, scaled, out=largest)
+    return weibull_quantile(largest, level)
 
 
 def _lowest_scale(view: View, totals: FloatArray, tail: float) -> float:

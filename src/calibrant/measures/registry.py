@@ -260,24 +260,9 @@ def cells_for_smoothing(n_scales: float) -> int:
     return fast_length(int(min(max(_CELLS_PER_SCALE * n_scales, fine, _MIN_CELLS), _MAX_CELLS)))
 
 
-class OneChangeNorm:
-    """Maximum of <s, h> over signs s that change at one place at most.
-
-    It is the sum of absolute values of a shift, and of predictions too extreme or too cautious.
-    """
-
-    def of(self, images: FloatArray) -> FloatArray:
-        """Return the norm of each image."""
-        below = np.cumsum(images, axis=-1)
-        above = below[..., -1:] - below
-        return np.asarray((np.abs(below) + np.abs(above)).max(axis=-1))
-
-
 class ImageNorm(ABC):
     """A norm N of images, over the last axis, and what intervals need to know of it."""
 
-    # A smaller norm, to which noise adds less.
-    smaller: OneChangeNorm | None = None
     # Whether noise of equal standard deviations adds as much to one image as to another of the same
     # norm, so that a test of the norm has no nuisance parameters.
     is_isotropic = False
@@ -297,6 +282,13 @@ class ImageNorm(ABC):
         """
         least = self.least(h, slack)
         return shifted_norms(self, noise, least) - self.of(least)
+
+    def linear_bounds(self, images: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+        """Return linear functions of images that are never above the norm, in families.
+
+        Noise adds less to them than to the norm. sd are its standard deviations.
+        """
+        return ()
 
     def shape(self, h: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return an image that noise adds about as much to as to the population's, and the rest.
@@ -322,10 +314,18 @@ class L1Norm(ImageNorm):
     of h no image has smaller coordinates than `least`, nor other signs where that is not 0.
     """
 
-    smaller = OneChangeNorm()
-
     def of(self, images: FloatArray) -> FloatArray:
         return np.asarray(np.abs(images).sum(axis=-1))
+
+    def linear_bounds(self, images: FloatArray, sd: FloatArray) -> Sequence[FloatArray]:
+        """Return <s, h> for s all of one sign, and for signs that change at quarters of the noise.
+
+        The first is the norm of a shift; of the others one is nearly that of predictions too
+        extreme or too cautious.
+        """
+        below, noise = np.cumsum(images, axis=-1), np.cumsum(sd)
+        changes = np.searchsorted(noise, noise[-1] * np.array([0.25, 0.5, 0.75]))
+        return below[..., -1:], 2 * below[..., changes] - below[..., -1:]
 
     def shape(self, h: FloatArray, sd: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the significant coordinates of h; and sd elsewhere, signed as the nearest of them.
@@ -443,7 +443,7 @@ class RangeNorm(ImageNorm):
 
 
 def shifted_norms(
-    norm: ImageNorm | OneChangeNorm,
+    norm: ImageNorm,
     images: FloatArray,
     shift: FloatArray | float = 0.0,
     factor: float = 1.0,
