@@ -6,13 +6,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy.special import expit
-from scipy.stats import norm
+from scipy.stats import norm, t
 
 import calibrant as cb
 from calibrant.datasets import load_flares
 from calibrant.inference.heterogeneity import random_effects
 
-REFERENCES = json.loads(Path(__file__).with_name("clinical_values.json").read_text())
+REFERENCES = json.loads(Path(__file__).with_name("reference_values.json").read_text())
 
 
 def load_adnex():
@@ -30,7 +30,8 @@ LOADERS = {"flares_NOAA": lambda: load_flares("NOAA"), "adnex_case_study": load_
 @pytest.mark.parametrize("data", LOADERS)
 def test_clinical_summary(data):
     y, p = LOADERS[data]()
-    expected = dict(REFERENCES[data]["values"])
+    expected = dict(REFERENCES[data]["section_14"])
+    del expected["net_benefit_0_1"]  # in test_decisions.py
     found, fit = cb.clinical_summary(y, p), cb.calibration_slope_test(y, p)
     for name in ("intercept", "slope"):
         assert getattr(fit, f"{name}_error") == pytest.approx(expected.pop(f"{name}_se"), abs=1e-8)
@@ -43,7 +44,7 @@ def test_clinical_summary(data):
 
 def test_what_the_authors_of_the_guidance_print():
     y, p = load_adnex()
-    printed = REFERENCES["adnex_case_study"]["published"]
+    printed = REFERENCES["adnex_case_study"]["published_python_of_van_calster"]
     found = cb.clinical_summary(y, p)
     for name in ("o_e", "intercept", "brier", "scaled_brier"):
         assert getattr(found, name).value == pytest.approx(printed[name], abs=1e-6)
@@ -57,7 +58,7 @@ def test_what_the_authors_of_the_guidance_print():
 
 def test_slope_test_has_both_intercepts():
     y, p = LOADERS["flares_NOAA"]()
-    expected = REFERENCES["flares_NOAA"]["values"]
+    expected = REFERENCES["flares_NOAA"]["section_14"]
     found = cb.calibration_slope_test(y, p)
     for name in ("intercept", "joint_intercept", "slope"):
         assert getattr(found, name) == pytest.approx(expected[name], abs=1e-8)
@@ -83,10 +84,14 @@ def test_against_statsmodels(data):
 
 
 def test_random_effects_of_the_bcg_trials():
-    """Printed by metafor 4.6 for dat.bcg, log relative risks, method REML.
+    """Printed by metafor for dat.bcg, log relative risks, method REML.
 
-    estimate -0.7145, se 0.1798, interval -1.0669 to -0.3622, tau^2 0.3132, tau 0.5597;
-    predict(): 0.4894, prediction interval 0.1546 to 1.5490 with normal quantiles.
+    Its README (4.3), rma(yi, vi, data=dat, test="knha"): tau^2 0.3132, tau 0.5597, estimate
+    -0.7145, se 0.1808, t -3.9522 with 12 degrees of freedom, interval -1.1084 to -0.3206; and
+    predict(res, transf=exp): 0.49, interval 0.33 to 0.73, prediction interval 0.14 to 1.76, which
+    has k - 1 degrees of freedom where prediction="t" has the usual k - 2.
+
+    Without test="knha": se 0.1798, interval -1.0669 to -0.3622.
     """
     trials = np.array(
         [
@@ -113,13 +118,22 @@ def test_random_effects_of_the_bcg_trials():
     assert round(found.value, 4) == -0.7145
     assert round(found.tau**2, 4) == 0.3132
     assert round(found.tau, 4) == 0.5597
-    # What metafor prints rests on 1 / sum W; so does prediction="t" here, with t.
+    assert round(found.standard_error, 4) == 0.1808
+    assert round(found.value / found.standard_error, 4) == -3.9522
+    assert (round(found.low, 4), round(found.high, 4)) == (-1.1084, -0.3206)
+    ratio = found.exponential()
+    assert [round(v, 2) for v in (ratio.value, ratio.low, ratio.high)] == [0.49, 0.33, 0.73]
+    sides = np.array([-1, 1])
+    reach = t.ppf(0.975, 12) * np.hypot(found.tau, found.standard_error)
+    assert np.round(np.exp(found.value + sides * reach), 2).tolist() == [0.14, 1.76]
+    # Without Hartung and Knapp the standard error is 1 / sqrt(sum W), as in prediction="t".
     error = 1 / np.sqrt(np.sum(1 / (variance + found.tau**2)))
     assert round(error, 4) == 0.1798
-    z = norm.ppf(0.975)
-    assert np.round(found.value + np.array([-z, z]) * error, 4).tolist() == [-1.0669, -0.3622]
-    reach = z * np.hypot(found.tau, error)
-    assert np.round(np.exp(found.value + np.array([-reach, reach])), 4).tolist() == [0.1546, 1.549]
+    ends = found.value + sides * norm.ppf(0.975) * error
+    assert np.round(ends, 4).tolist() == [-1.0669, -0.3622]
+    usual = random_effects(effect, variance, prediction="t")
+    reach = t.ppf(0.975, 11) * np.hypot(found.tau, error)
+    assert usual.prediction_high == pytest.approx(found.value + reach)
 
 
 def test_sample_sizes_of_pavlou_and_others():

@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from tests.references.test_clinical_values import load_adnex
 from tests.references.test_reference_values import LOADERS, REFERENCES
 
 HERE = Path(__file__).parent
-ADNEX = HERE.parents[1].parent / "shared" / "data" / "adnex_case_study.csv"
 
 # dcurves 1.1.7: dca(data=df_binary, outcome="cancer", modelnames=[...], thresholds=[...]).
 DCURVES = {
@@ -58,9 +58,8 @@ def test_net_benefit_of_noaa():
     assert curve.net_benefit[0] == pytest.approx(expected, abs=1e-12)
 
 
-@pytest.mark.skipif(not ADNEX.exists(), reason="the case study is not beside the clone")
 def test_net_benefit_of_the_adnex_case_study():
-    outcome, risk = np.loadtxt(ADNEX, delimiter=",", skiprows=1).T
+    outcome, risk = load_adnex()
     expected = REFERENCES["adnex_case_study"]
     curve = cb.decision_curve(outcome, risk, thresholds=[0.1])
     ours = expected["section_14"]["net_benefit_0_1"]
