@@ -10,7 +10,7 @@ from calibrant import (
     weak_calibration_error,
     weak_calibration_witness,
 )
-from calibrant.numerics import monotone
+from calibrant.numerics import regression
 from tests.tolerances import ROUNDING, nearly
 from tests.twins import distance as twin
 
@@ -112,7 +112,7 @@ def test_nearest_rising_sequence(seed):
     n = int(rng.integers(1, 30))
     value = rng.integers(0, 6, n) / 4 if seed % 2 else rng.normal(size=n)
     weight = rng.random(n)
-    found = monotone.isotonic_fit_l1(value, weight)
+    found = regression.isotonic_fit_l1(value, weight)
     assert np.all(np.diff(found) >= 0)
     assert np.isin(found, value).all()
     levels = np.unique(value)
@@ -128,13 +128,13 @@ def test_compiled_search_is_as_good(monkeypatch):
 
     rng = np.random.default_rng(3)
     value, weight = np.cumsum(rng.normal(0.05, 1, 5000)), rng.random(5000)
-    pure = monotone.isotonic_fit_l1(value, weight)
-    monkeypatch.setattr(monotone, "_MIN_COMPILED", 1)
-    compiled = monotone.isotonic_fit_l1(value, weight)
+    pure = regression.isotonic_fit_l1(value, weight)
+    monkeypatch.setattr(regression, "_MIN_COMPILED", 1)
+    compiled = regression.isotonic_fit_l1(value, weight)
     assert np.all(np.diff(compiled) >= 0)
     costs = [weight @ np.abs(value - found) for found in (pure, compiled)]
     assert costs[1] == nearly(costs[0])
-    assert in_machine_code(monotone._trim).signatures  # it did run
+    assert in_machine_code(regression._trim).signatures  # it did run
 
 
 def test_relplot_estimates_the_same_quantities():

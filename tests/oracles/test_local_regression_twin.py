@@ -6,8 +6,8 @@ import pytest
 from calibrant.data.classes import one_problem
 from calibrant.datasets import load_flares, simulate
 from calibrant.measures.curve_distance import FittedCurve
-from calibrant.numerics import local_regression
-from calibrant.numerics.local_regression import GaussianMeans, Loess, ScoreCells
+from calibrant.numerics import regression
+from calibrant.numerics.regression import GaussianMeans, Loess, ScoreCells
 from tests.twins.loess import loess
 
 
@@ -71,7 +71,7 @@ def test_cells_are_nearly_as_good_as_rows(scores, monkeypatch):
     p = rng.beta(*scores, 3000)
     y = rng.random(3000) < p**1.2
     some = fitted(y, p)
-    monkeypatch.setattr(local_regression, "DIRECT", 5000)
+    monkeypatch.setattr(regression, "DIRECT", 5000)
     exact = fitted(y, p)
     # Outcomes are moved to the mean score of their cell.
     assert np.abs(some - exact).max() < 2e-3 * np.abs(exact - p).max() + 2e-4

@@ -10,7 +10,7 @@ from scipy.stats import norm
 
 from calibrant import CalibrantError, brier_score, calibration_slope_test, spiegelhalter_test
 from calibrant.datasets import load_flares, load_rain
-from calibrant.numerics import logistic
+from calibrant.numerics import regression
 from tests.tolerances import ROUNDING, assert_nearly_equal
 
 
@@ -188,7 +188,7 @@ def test_fits_that_fail_leave_the_test(monkeypatch):
     y, p = [0, 1, 0, 1], [0.1, 0.2, 0.3, 0.4]
     assert_tested_without_a_fit(y, p, [1e60, 1, 1, 1e60])
     assert calibration_slope_test(y, p).slope_error > 0
-    monkeypatch.setattr(logistic, "_MAX_ITERATIONS", 1)
+    monkeypatch.setattr(regression, "_MAX_ITERATIONS", 1)
     assert_tested_without_a_fit(y, p)
 
 

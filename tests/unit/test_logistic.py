@@ -5,7 +5,7 @@ import pytest
 from scipy.optimize import minimize
 from scipy.special import expit
 
-from calibrant.numerics.logistic import fit_logistic
+from calibrant.numerics.regression import fit_logistic
 
 RNG = np.random.default_rng(0)
 X = RNG.normal([1.0, -50.0], [2.0, 0.1], (300, 2))

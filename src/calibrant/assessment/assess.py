@@ -32,9 +32,8 @@ from calibrant.data.classes import (
     read_table,
     reduce_table,
 )
-from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Pooled, Problem
-from calibrant.data.rows import Sample
+from calibrant.data.rows import Sample, read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import DEFAULT_CELLS, MOST_CELLS
 from calibrant.data.sketch_problem import problem_of

@@ -16,8 +16,8 @@ from calibrant.assessment.assess import Certain, effective_rows
 from calibrant.data import validation
 from calibrant.data.classes import FrameOptions, RowOptions, one_problem
 from calibrant.data.labels import read_labels
-from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Index, Problem
+from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator

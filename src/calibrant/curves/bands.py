@@ -50,7 +50,6 @@ from calibrant.errors import CalibrantError
 from calibrant.inference.intervals import Cells, Clusters
 from calibrant.measures.binned import BinCells
 from calibrant.numerics import smoothing
-from calibrant.numerics.monotone import isotonic_fit
 from calibrant.numerics.probability import (
     max_proportion,
     min_proportion,
@@ -62,6 +61,7 @@ from calibrant.numerics.probability import (
     student_tail,
     weibull_quantile,
 )
+from calibrant.numerics.regression import isotonic_fit
 from calibrant.numerics.smoothing import Axis, Kernel
 
 Kind = Literal["confidence", "consistency"]

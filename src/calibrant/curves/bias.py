@@ -23,9 +23,8 @@ from calibrant.data import validation
 from calibrant.data.binning import nearest_cuts
 from calibrant.data.classes import one_problem
 from calibrant.data.labels import sorted_names
-from calibrant.data.named_columns import check_same_index
 from calibrant.data.problem import Index
-from calibrant.data.rows import Sample
+from calibrant.data.rows import Sample, check_same_index
 from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.formatting import TextTable, interval_cells, interval_digits, percent, shortened

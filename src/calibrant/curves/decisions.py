@@ -32,7 +32,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, as_array, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.inference.regret import Cutoffs, first_acted_on
-from calibrant.numerics.monotone import isotonic_fit
+from calibrant.numerics.regression import isotonic_fit
 
 __all__ = ["DecisionCurve", "MurphyCurve", "RegretBand", "decision_curve", "murphy_curve"]
 

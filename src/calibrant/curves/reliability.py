@@ -44,8 +44,8 @@ from calibrant.measures.density import (
     silverman,
 )
 from calibrant.measures.smooth import curve_bandwidth
-from calibrant.numerics.monotone import isotonic_fit
 from calibrant.numerics.probability import pointwise_tail
+from calibrant.numerics.regression import isotonic_fit
 from calibrant.numerics.smoothing import KERNELS
 
 # The number of points of a smooth curve that a page or a screen can show.

@@ -35,9 +35,8 @@ from calibrant.data.labels import (
     positive_of,
     unnamed_columns,
 )
-from calibrant.data.named_columns import check_same_index
 from calibrant.data.problem import Assignment, Index, Problem, Quantity
-from calibrant.data.rows import BLOCK_ROWS, UNIFORM_SUMS, Sample, read_sample
+from calibrant.data.rows import BLOCK_ROWS, UNIFORM_SUMS, Sample, check_same_index, read_sample
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import as_array, column_labels, one_column, read_weights

@@ -5,11 +5,13 @@ reading ten million float32 predictions copies none of them. Long plain columns 
 compiled passes check rows while they add them up, and everything else has them checked first
 (:attr:`Sample.rows`). Measures that need order ask for :attr:`Sample.pooled`, which sorts once and
 does not depend on the order of the rows, to the last bit.
+
+Arguments that name columns of a dataframe become those columns first (:func:`read_columns`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -19,7 +21,7 @@ import numpy.typing as npt
 
 from calibrant._base import AnyArray, FloatArray
 from calibrant.data import validation
-from calibrant.data.labels import read_outcomes
+from calibrant.data.labels import listed, read_outcomes
 from calibrant.data.problem import (
     MOST_SCORES,
     Assignment,
@@ -36,12 +38,15 @@ from calibrant.data.problem import (
     logit_range,
     with_extremes,
 )
-from calibrant.data.validation import as_array, one_column, read_weights
+from calibrant.data.validation import as_array, as_flag, comes_from, one_column, read_weights
+from calibrant.errors import CalibrantError
 from calibrant.numerics import passes, smoothing
 from calibrant.numerics.probability import logit
 
 Keys = npt.NDArray[np.uint64]
 
+# Libraries whose columns have an index.
+_INDEXED = ("pandas", "modin", "cudf")
 # Small enough for a block and its temporaries to stay in cache, and for the allocator to keep them.
 BLOCK_ROWS = 1 << 14
 # Sorted rows are pooled in larger blocks.
@@ -250,7 +255,8 @@ class Sample(Problem):
     @cached_property
     def pooled(self) -> Pooled:
         if self.w is None and not self.is_soft:
-            return joined(pooled_keys(sorted_keys(self.blocks(), self.n)))
+            first, *others = pooled_keys(sorted_keys(self.blocks(), self.n))
+            return joined((first, *others)) if others else first
         return pooled_rows(*self.columns())
 
     @cached_property
@@ -368,3 +374,88 @@ def _pool_block(keys: Keys) -> Pooled:
 
 def _starts(ordered: AnyArray) -> Index:
     return np.append(0, np.flatnonzero(ordered[1:] != ordered[:-1]) + 1)
+
+
+def read_columns(data: Any, align: Any, **arguments: Any) -> tuple[Any, ...]:
+    """Return arguments that describe rows, names replaced by the columns of `data` they name.
+
+    A text names a column, a list of texts a dataframe of columns, and in a mapping each value is
+    one or the other; everything else is returned as it is. With `align`, those that have an index
+    must have the same one; otherwise all indexes are dropped.
+    """
+    frame = None if data is None else _frame(data)
+    found = {name: _resolved(frame, name, value) for name, value in arguments.items()}
+    if not as_flag(align, "align"):
+        return tuple(map(_without_index, found.values()))
+    check_same_index(found, "{align}=False pairs rows by position")
+    return tuple(found.values())
+
+
+def check_same_index(
+    arguments: Mapping[str, Any], hint: str = "reindex one, or pair rows by position: .to_numpy()"
+) -> None:
+    """Refuse columns with as many rows but other indexes, which do not belong together."""
+    first: tuple[str, Any] | None = None
+    for name, value in arguments.items():
+        for one in value.values() if isinstance(value, Mapping) else (value,):
+            if not comes_from(one, *_INDEXED) or not hasattr(one, "index"):
+                continue
+            first = first or (name, one.index)
+            same_length = len(first[1]) == len(one.index)
+            if same_length and first[1] is not one.index and not first[1].equals(one.index):
+                raise CalibrantError(
+                    "must have the same index as {first}",
+                    argument=name,
+                    value=type(one),
+                    found="another one",
+                    hint=hint,
+                    first=first[0],
+                )
+
+
+def _without_index(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {name: _without_index(one) for name, one in value.items()}
+    indexed = comes_from(value, *_INDEXED) and hasattr(value, "reset_index")
+    return value.reset_index(drop=True) if indexed else value
+
+
+def _frame(data: Any) -> Any:
+    import narwhals.stable.v2 as nw
+
+    frame = nw.from_native(data, pass_through=True)
+    if not isinstance(frame, nw.DataFrame):
+        raise CalibrantError(
+            "must be a dataframe in memory, such as one of pandas, polars or pyarrow",
+            argument="data",
+            value=type(data),
+            hint="collect it first, or make a sketch of it with calibrant.sketch",
+        )
+    return frame
+
+
+def _resolved(frame: Any, argument: str, value: Any) -> Any:
+    """Return the column or the columns that a value names, or the value itself."""
+    if isinstance(value, Mapping) and frame is not None:
+        return {name: _resolved(frame, argument, one) for name, one in value.items()}
+    if frame is None and isinstance(value, str):
+        raise CalibrantError(
+            "must have one value per row",
+            argument=argument,
+            value=value,
+            hint="to name a column give the dataframe as {data}",
+        )
+    names = [value] if isinstance(value, str) else value
+    is_list = isinstance(names, list | tuple) and len(names) > 0
+    if frame is None or not is_list or not all(isinstance(name, str) for name in names):
+        return value
+    known = frame.columns
+    for name in names:
+        if name not in known:
+            raise CalibrantError(
+                "must name columns of {data} ({known})",
+                argument=argument,
+                value=name,
+                known=listed(known),
+            )
+    return frame[value if isinstance(value, str) else list(names)].to_native()

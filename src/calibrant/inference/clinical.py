@@ -15,8 +15,8 @@ from scipy.special import expit, ndtri, stdtrit
 from calibrant._base import FloatArray, Result, TabularResult
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
-from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Index, Pooled, Problem
+from calibrant.data.rows import read_columns
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import TextTable, counted, decimals, percent
 from calibrant.inference.intervals import Cells, Clusters, Question, read_codes

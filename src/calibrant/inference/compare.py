@@ -20,8 +20,8 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
-from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Index, Problem
+from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, as_array, column_labels, read_generator
 from calibrant.errors import CalibrantError, shown

@@ -21,8 +21,8 @@ from numpy.typing import ArrayLike
 from calibrant._base import Result
 from calibrant.data import validation
 from calibrant.data.classes import RowOptions, one_problem
-from calibrant.data.named_columns import check_same_index
 from calibrant.data.problem import Problem
+from calibrant.data.rows import check_same_index
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError

@@ -11,8 +11,8 @@ from numpy.typing import ArrayLike
 from calibrant._base import Result
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
-from calibrant.data.named_columns import read_columns
 from calibrant.data.problem import Problem
+from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import percent

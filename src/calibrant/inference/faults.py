@@ -37,8 +37,8 @@ from scipy.special import chdtrc, expit
 from calibrant._base import FloatArray
 from calibrant.data.problem import Index, Problem
 from calibrant.inference.intervals import Cells, Clusters
-from calibrant.numerics.logistic import fit_logistic
 from calibrant.numerics.probability import logit, rank_p_value
+from calibrant.numerics.regression import fit_logistic
 
 # Components of shape, at most one per so many rows; those of 32 half-waves are no wider than a
 # thirtieth of the rows.

@@ -25,7 +25,7 @@ from calibrant.errors import CalibrantError
 from calibrant.formatting import counted, plain_p_value
 from calibrant.inference.cumulative_tests import SMALLEST, TestResult
 from calibrant.inference.intervals import check_clusters, read_codes
-from calibrant.numerics.logistic import LogisticFit, fit_logistic, standardize
+from calibrant.numerics.regression import LogisticFit, fit_logistic, standardize
 
 
 @dataclass(frozen=True, repr=False)

@@ -1,7 +1,7 @@
 """How far a fitted reliability curve f is from the diagonal: ICI, E50, E90, Emax and ECI.
 
 With f loess, or kernel means of residuals, f(p) - p is linear in the residuals (see
-:mod:`calibrant.numerics.local_regression`). ICI is its mean absolute value over the rows, an L1
+:mod:`calibrant.numerics.regression`). ICI is its mean absolute value over the rows, an L1
 norm, E50 and E90 are quantiles and Emax is the maximum of its absolute value, and the numerator of
 ECI is its mean square, an L2 norm squared.
 """
@@ -18,7 +18,7 @@ from calibrant._base import FloatArray
 from calibrant.data.problem import Problem
 from calibrant.measures.density import silverman
 from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure
-from calibrant.numerics.local_regression import (
+from calibrant.numerics.regression import (
     GaussianMeans,
     Loess,
     ScoreCells,

@@ -40,7 +40,7 @@ from calibrant._base import FloatArray, Result, TabularResult
 from calibrant.data.classes import one_problem, reduce_classes
 from calibrant.data.problem import Problem
 from calibrant.measures.registry import Measure, MeasureInfo
-from calibrant.numerics.monotone import isotonic_fit_l1
+from calibrant.numerics.regression import isotonic_fit_l1
 
 
 @dataclass(frozen=True, repr=False)

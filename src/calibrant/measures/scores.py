@@ -20,7 +20,7 @@ from calibrant.data.problem import Block, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
-from calibrant.numerics.monotone import isotonic_fit
+from calibrant.numerics.regression import isotonic_fit
 
 # The loss of each row, or of each row and class, from predictions and outcomes.
 Loss = Callable[[FloatArray, FloatArray], FloatArray]

@@ -26,9 +26,8 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
-from calibrant.data.named_columns import check_same_index
 from calibrant.data.problem import Index, Problem
-from calibrant.data.rows import Sample
+from calibrant.data.rows import Sample, check_same_index
 from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 from calibrant.measures.cumulative import (

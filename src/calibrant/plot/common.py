@@ -41,7 +41,7 @@ from calibrant.inference.estimate import Estimate
 from calibrant.measures.point_masses import PointMasses
 from calibrant.measures.registry import measures
 from calibrant.measures.scores import ScoreDecomposition
-from calibrant.numerics.monotone import isotonic_fit
+from calibrant.numerics.regression import isotonic_fit
 
 Note = Estimate | TestResult | ScoreDecomposition | Curve | str
 Colors = ColorType | list[ColorType] | None

@@ -22,8 +22,8 @@ import numpy as np
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.problem import Problem
-from calibrant.numerics.logistic import fit_logistic, standardize
 from calibrant.numerics.probability import logit, monotone_root
+from calibrant.numerics.regression import fit_logistic, standardize
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.maps import LogisticMap, QuadraticMap
 

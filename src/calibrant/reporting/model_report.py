@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import written
 from calibrant.assessment.assess import assess
 from calibrant.assessment.groups import by_group
-from calibrant.data.named_columns import read_columns
+from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
