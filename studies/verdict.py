@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from scipy.special import expit, logit
 
-import calibrant as cb
+from calibrant import Sketch, Verdict
+from calibrant.assessment.assess import Assessor, Settings
+from calibrant.data.classes import one_problem
 from studies.frame import FloatArray, Part, Report, Row, Study, Tables, grid, page
 
 NAME = "verdict"
@@ -20,7 +22,9 @@ NAME = "verdict"
 Curve = Callable[[FloatArray], FloatArray]
 Rng = np.random.Generator
 
-SIZES, REPETITIONS, RESAMPLES = (300, 3000, 30_000), 40, 200
+SIZES, REPETITIONS, RESAMPLES = (300, 3000, 30_000), 200, 200
+# More where 5% are to be told from 8%, fewer where drawing the rows takes seconds.
+REPETITIONS_CALIBRATED, REPETITIONS_OF_MANY_ROWS, MANY_ROWS = 400, 40, 1_000_000
 OPPOSITE = {
     "too high": "too low",
     "too low": "too high",
@@ -145,11 +149,13 @@ class Named:
 def count_names(population: str, n: int, *, repetitions: int) -> Iterator[Named]:
     """Assess samples of a population and count what they are called."""
     drawn = FAULTS.get(population) or CALIBRATED[population]
+    if repetitions == REPETITIONS and not drawn.names:
+        repetitions = REPETITIONS_CALIBRATED
     rng = _generator(population, n)
     directions: Counter[str] = Counter()
     detected = right = opposite = 0
     for _ in range(repetitions):
-        verdict = cb.assess(*drawn.draw(n, rng), n_resamples=RESAMPLES, tolerance=1e-6).verdict
+        verdict = _verdict(drawn.draw(n, rng), drawn.kind, tolerance=1e-6)
         heading = verdict.heading.replace("wrong in places", "mixed")
         detected += verdict.detected
         directions[verdict.direction] += verdict.detected
@@ -174,14 +180,32 @@ class Answered:
 def count_answers(error: float, n: int, *, repetitions: int) -> Iterator[Answered]:
     """Assess samples of predictions too high by a constant error, and count the answers."""
     rng, answers = _generator(str(error), n), Counter[str]()
+    if n >= MANY_ROWS:
+        repetitions = min(repetitions, REPETITIONS_OF_MANY_ROWS)
     for _ in range(repetitions):
         p = 0.1 + 0.8 * rng.random(n)
         rows = (rng.random(n) < p - error, p)
-        given = (cb.Sketch().update(*rows),) if n >= 1_000_000 else rows
-        answers[cb.assess(*given, n_resamples=RESAMPLES).verdict.answer] += 1
+        given = (Sketch().update(*rows),) if n >= MANY_ROWS else rows
+        answers[_verdict(given, "binary", tolerance=0.01).answer] += 1
     within, beyond = answers["within tolerance"], answers["beyond tolerance"]
     right = within if error <= 0.01 else beyond
     yield Answered(error, n, repetitions, within, beyond, right)
+
+
+def _verdict(rows: tuple[Any, ...], kind: str, tolerance: float) -> Verdict:
+    """Return the verdict of an assessment, without its curves, bands and further intervals."""
+    settings = Settings(
+        level=0.95,
+        tolerance=tolerance,
+        n_resamples=RESAMPLES,
+        seed=0,
+        n_bins=15,
+        problem="confidence" if kind == "confidence" else "binary",
+        version="",
+    )
+    y_true, y_prob = rows if len(rows) == 2 else (*rows, None)
+    problem = one_problem(y_true, y_prob, None, None, None, None)
+    return Assessor(problem, settings, np.random.default_rng(0), None).verdict()
 
 
 def _generator(name: str, n: int) -> Rng:
@@ -192,9 +216,9 @@ def parts(quick: bool) -> Sequence[Part]:
     """Return the tables to measure."""
     repetitions, sizes = (10, (300, 3000)) if quick else (REPETITIONS, SIZES)
     names = list(FAULTS)[:: 6 if quick else 1] + list(CALIBRATED)[:: 3 if quick else 1]
-    named = [(name, n) for name in names for n in sizes]
+    named = [(name, n) for n in sizes for name in names]
     of_answers = (200, 20_000) if quick else (200, 20_000, 10_000_000)
-    answered = [(error, n) for error in (0.0, 0.005, 0.03) for n in of_answers]
+    answered = [(error, n) for n in of_answers for error in (0.0, 0.005, 0.03)]
     return [
         Part("named", Named, named, partial(count_names, repetitions=repetitions)),
         Part("answered", Answered, answered, partial(count_answers, repetitions=repetitions)),
@@ -235,7 +259,7 @@ def report(tables: Tables) -> Report:
             _grid(tables["named"], CALIBRATED, lambda row: f"{_percent(row.detected, row):.1f}"),
             _ANSWERS,
             grid(
-                ["error", "n", "within", "beyond", "right where an answer is given"],
+                ["error", "n", "samples", "within", "beyond", "right where an answer is given"],
                 [_answers(row) for row in tables["answered"]],
             ),
         )
@@ -269,6 +293,7 @@ def _answers(row: Row) -> list[str]:
     return [
         f"{row.error:g}",
         str(row.n),
+        str(row.repetitions),
         f"{_percent(row.within, row):.1f}",
         f"{_percent(row.beyond, row):.1f}",
         right,

@@ -246,18 +246,18 @@ class TestWords:
             "Predictions are too high. Where it says 80%, it happens 64% of the time. On average "
             "50% was predicted and 45% observed. Predictions are off by 5.0 percentage points on "
             "average (smooth calibration error 0.050, 95% interval 0.030 to 0.070), more than the "
-            "tolerance of 1 percentage point. This is statistically significant (P < 0.001). "
-            "Recalibrate: that would lower the Brier score from 0.1800 to about 0.1760."
+            "tolerance of 1 percentage point. The miscalibration is statistically significant "
+            "(P < 0.001). Recalibrate: that would lower the Brier score from 0.1800 to about 0.1760."
         )
 
     def test_sentences_where_nothing_was_detected(self):
         found = findings(is_significant=False, p_value=0.3, smooth=interval(0.0, 0.05, 0.02))
         assert found.verdict().text == (
             "No miscalibration detected. The smooth calibration error is at most 5.0 percentage "
-            "points (95% interval 0 to 0.050, estimate 0.020), so that one cannot tell yet whether "
-            "it is within 1 percentage point. Calibration is not rejected (P = 0.3). A shift of 4 "
-            "percentage points would be detected with 80% power. About 25,000 rows would be needed "
-            "to tell."
+            "points (95% interval 0 to 0.050, estimate 0.020), which may or may not be within the "
+            "tolerance of 1 percentage point. The data are compatible with perfect calibration "
+            "(P = 0.3). A shift of all predictions by 4 percentage points would be detected with "
+            "80% probability. Telling whether it is within the tolerance takes about 25,000 rows."
         )
 
     def test_detected_is_not_large(self):
@@ -281,7 +281,7 @@ class TestWords:
 
     def test_a_test_that_sees_more_than_the_interval_is_explained(self):
         found = findings(faults={"spread": SPREAD}, smooth=interval(0.0, 0.05)).verdict()
-        assert "The interval reaches 0" in found.text
+        assert "The interval still includes 0" in found.text
 
     def test_scores_that_are_few_are_spoken_of_one_by_one(self):
         few = PointMasses(np.array([0.3, 0.7]), np.array([0.31, 0.49]), np.array([0.5, 0.5]), True)

@@ -42,7 +42,7 @@ from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, counted, interval_cells, interval_digits, percent
 from calibrant.inference.detectable import minimum_detectable_shift
 from calibrant.inference.estimate import Estimate, estimated
-from calibrant.inference.faults import find_faults
+from calibrant.inference.faults import Faults, find_faults
 from calibrant.inference.intervals import Clusters, Question
 from calibrant.inference.joint_test import CalibrationTest, joint_test
 from calibrant.inference.regret import Cutoffs, ThresholdRegret, as_threshold
@@ -56,7 +56,7 @@ from calibrant.measures.cumulative import (
     excursion_error,
 )
 from calibrant.measures.point_masses import PointMasses, point_masses
-from calibrant.measures.registry import MeasureInfo, assessed
+from calibrant.measures.registry import MeasureInfo, assessed, measures
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.smooth import SmoothError
 from calibrant.progress import steps
@@ -137,8 +137,7 @@ class Assessment(TabularResult):
     brier_score
         The mean squared error, which also rewards sharpness.
     test
-        The joint test of calibration; None where noise is unknown (soft labels) or there is
-        none (predictions of 0 and 1 alone).
+        The joint test of calibration; None for predictions of 0 and 1 alone, which have no noise.
     curves
         Reliability curves, "smooth", "binned", and "isotonic" where rows were given, each with a
         confidence band for the whole of it; the last is thinned to what can be seen.
@@ -460,11 +459,11 @@ def assess(
     if isinstance(table, ClassTable) and settings.problem == "confidence":
         classes = tuple(class_rows(table, binned))
     known = Clusters.read(clusters, sample_weight, problem, generator)
-    return _Assessor(problem, settings, generator, known).assessment(classes)
+    return Assessor(problem, settings, generator, known).assessment(classes)
 
 
 @dataclass(frozen=True, eq=False)
-class _Assessor:
+class Assessor:
     """One problem, the options of its assessment, and its clusters."""
 
     given: Problem
@@ -474,38 +473,16 @@ class _Assessor:
 
     def assessment(self, classes: tuple[ClassRow, ...]) -> Assessment:
         """Return the assessment."""
-        problem, level, certain = self.problem, self.settings.level, Certain.of(self.given)
-        test, faults = self.test(), find_faults(problem, 1 - level, self.clusters)
-        estimates = tuple(self.estimates())
-        by_name = {one.measure: one for one in estimates}
-        evidence = math.nan if test is None else test.p_combined
-        is_significant = by_name["ecce_r"].low > 0 if test is None else evidence <= 1 - level
-        if not is_significant:
-            estimates = tuple(replace(one, low=0.0) for one in estimates)
-        smooth = next(one for one in estimates if one.measure == "smooth_ece")
+        problem, faults = self.problem, self.faults
+        # The test first: it and the bands share the generator.
+        test, estimates = self.test, tuple(self.estimates())
         bins = read_binning(self.settings.n_bins, "uniform", "left").bins(problem)
-        table, masses = table_of(problem, bins), point_masses(problem)
+        table = table_of(problem, bins)
         curves = tuple(self.curves(bins, table))
-        pred, true = problem.totals(UniformBins.of(1), "pred", "true")[:, 0].tolist()
-        prevalence, mean_prediction = true / problem.weight, pred / problem.weight
-        brier_score = BrierScore()(problem)
-        findings = Findings(
-            smooth=smooth,
-            is_significant=is_significant,
-            p_value=evidence,
-            faults=faults,
-            curve=curves[0],
-            masses=masses,
-            score_range=ScoreRange.of(self.differences),
-            smallest_detectable=self._detectable(test),
-            means=(mean_prediction, prevalence),
-            brier_score=brier_score,
-            tolerance=self.settings.tolerance,
-            n=problem.n,
-            kind=self._kind,
-            is_refuted=certain.contradicted > 0,
-            is_hard=certain.n == problem.n,
+        findings = self.findings(
+            curves[0], next(one for one in estimates if one.measure == "smooth_ece")
         )
+        mean_prediction, prevalence = findings.means
         return Assessment(
             verdict=findings.verdict(),
             n=problem.n,
@@ -515,22 +492,66 @@ class _Assessor:
             bias=self._interval(faults.bias, faults.bias_error),
             slope=self._interval(faults.spread.value, faults.spread.error),
             estimates=estimates,
-            brier_score=brier_score,
+            brier_score=findings.brier_score,
             test=test,
             curves=curves,
             cumulative=as_curve(self.differences).thinned(),
             murphy=murphy_of(problem).thinned(),
             regret=self.regret(),
             bins=table,
-            masses=masses,
+            masses=findings.masses,
             classes=classes,
-            notes=(*data_notes(problem, certain), *self._left_out()),
+            notes=(*data_notes(problem, self.certain), *self._left_out()),
             settings=self.settings,
         )
 
-    def _detectable(self, test: CalibrationTest | None) -> float:
+    def verdict(self) -> Verdict:
+        """Return the verdict alone, at a fraction of the cost of an assessment."""
+        smooth = self._estimate(measures()["smooth_ece"], self.problem)
+        return self.findings(smooth_curve(self.problem, None), smooth).verdict()
+
+    def findings(self, curve: Curve, smooth: Estimate) -> Findings:
+        """Return what the verdict is made from."""
+        problem, certain = self.problem, self.certain
+        pred, true = problem.totals(UniformBins.of(1), "pred", "true")[:, 0].tolist()
+        return Findings(
+            smooth=smooth,
+            is_significant=self.is_significant,
+            p_value=math.nan if self.test is None else self.test.p_combined,
+            faults=self.faults,
+            curve=curve,
+            masses=point_masses(problem),
+            score_range=ScoreRange.of(self.differences),
+            smallest_detectable=self._detectable(),
+            means=(pred / problem.weight, true / problem.weight),
+            brier_score=BrierScore()(problem),
+            tolerance=self.settings.tolerance,
+            n=problem.n,
+            kind=self._kind,
+            is_refuted=certain.contradicted > 0,
+            is_hard=certain.n == problem.n,
+        )
+
+    @cached_property
+    def certain(self) -> Certain:
+        """The predictions of 0 or 1."""
+        return Certain.of(self.given)
+
+    @cached_property
+    def faults(self) -> Faults:
+        """What is wrong."""
+        return find_faults(self.problem, 1 - self.settings.level, self.clusters)
+
+    @cached_property
+    def is_significant(self) -> bool:
+        """Whether the test, or without one the interval of ecce_r, shows miscalibration."""
+        if self.test is not None:
+            return self.test.p_combined <= 1 - self.settings.level
+        return self._interval_of(measures()["ecce_r"], self.problem).low > 0
+
+    def _detectable(self) -> float:
         """Return the shift that is detected with power 0.8; nan where that is unknown."""
-        if test is None or self.problem.is_soft or self.clusters is not None:
+        if self.test is None or self.problem.is_soft or self.clusters is not None:
             return math.nan
         return minimum_detectable_shift(self.problem, self.settings.level)
 
@@ -590,8 +611,9 @@ class _Assessor:
         if problem.is_exact:
             yield isotonic_curve(problem, band).thinned()
 
+    @cached_property
     def test(self) -> CalibrationTest | None:
-        """Return the joint test, or None where there is no noise to compare with."""
+        """The joint test, or None where there is no noise to compare with."""
         if not (self.problem.is_soft or self.differences.sigma > 0):
             return None
         needed = math.ceil(1 / (1 - self.settings.level))
@@ -611,6 +633,11 @@ class _Assessor:
         return self.rng if self.settings.seed is None else read_generator(self.settings.seed)
 
     def _estimate(self, info: MeasureInfo, problem: Problem) -> Estimate:
+        """Return an estimate, whose interval excludes 0 only where the test rejects."""
+        found = self._interval_of(info, problem)
+        return found if self.is_significant else replace(found, low=0.0)
+
+    def _interval_of(self, info: MeasureInfo, problem: Problem) -> Estimate:
         settings = self.settings
         options = {"n_bins": settings.n_bins} if "n_bins" in info.options else {}
         question = Question(settings.level, settings.n_resamples, self._fresh_rng(), self.clusters)

@@ -64,7 +64,7 @@ _MEANS: dict[Kind, str] = {
     "confidence": "On average it is {predicted} confident and right {observed} of the time.",
     "soft": "Predictions average {predicted} and labels {observed}.",
 }
-_PLACE = "Most of it lies between the scores {low:.3g} and {high:.3g}, {rows} of the rows."
+_PLACE = "Most of the error is between the scores {low:.3g} and {high:.3g} ({rows} of the rows)."
 _SIZE = (
     "Predictions are off by {points} percentage points on average (smooth calibration error "
     "{value}, {level} interval {low} to {high}), {answer}."
@@ -76,19 +76,17 @@ _AT_MOST = (
 _ANSWERS: dict[Answer, str] = {
     "within tolerance": "within the tolerance of {tolerance}",
     "beyond tolerance": "more than the tolerance of {tolerance}",
-    "cannot tell": "so that one cannot tell yet whether it is within {tolerance}",
+    "cannot tell": "which may or may not be within the tolerance of {tolerance}",
 }
-_SIGNIFICANT = "This is statistically significant ({reason})."
-_INSIGNIFICANT = "Calibration is not rejected ({reason})."
-_REACHES_ZERO = (
-    "The interval reaches 0, since it allows for errors of any shape; the test does not."
-)
-_POWER = "A shift of {shift} would be detected with 80% power."
+_SIGNIFICANT = "The miscalibration is statistically significant ({reason})."
+_INSIGNIFICANT = "The data are compatible with perfect calibration ({reason})."
+_REACHES_ZERO = "The interval still includes 0: it allows for errors of any shape, which costs power."
+_POWER = "A shift of all predictions by {shift} would be detected with 80% probability."
 _GIVE_PROBABILITIES = "Give probabilities, such as those of predict_proba."
 _CHECK_ORDER = "Check whether predictions or outcomes are the wrong way round."
 _NOTHING = "Nothing needs to be done."
 _RECALIBRATE = "Recalibrate: that would lower the Brier score from {before} to about {after}."
-_MORE_ROWS = "About {rows} rows would be needed to tell."
+_MORE_ROWS = "Telling whether it is within the tolerance takes about {rows} rows."
 _FEW_ROWS = "There are too few rows to recalibrate: collect more."
 
 
@@ -158,9 +156,9 @@ class Verdict(Result):
     tolerance
         The tolerance.
     detected
-        Whether miscalibration was detected: by the joint test; by the interval of ecce_r for soft
-        labels and for predictions of 0 and 1 alone, which have no test; or because a prediction of
-        0 came true or one of 1 did not.
+        Whether miscalibration was detected: by the joint test; for predictions of 0 and 1 alone,
+        which have no test, by the interval of ecce_r; or because a prediction of 0 came true or
+        one of 1 did not.
     fault
         What is wrong most: "level", "spread" or "shape"; None where nothing was detected.
     direction
