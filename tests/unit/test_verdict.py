@@ -247,7 +247,8 @@ class TestWords:
             "50% was predicted and 45% observed. Predictions are off by 5.0 percentage points on "
             "average (smooth calibration error 0.050, 95% interval 0.030 to 0.070), more than the "
             "tolerance of 1 percentage point. The miscalibration is statistically significant "
-            "(P < 0.001). Recalibrate: that would lower the Brier score from 0.1800 to about 0.1760."
+            "(P < 0.001). Recalibrate: that would lower the Brier score from 0.1800 to about "
+            "0.1760."
         )
 
     def test_sentences_where_nothing_was_detected(self):
@@ -281,7 +282,7 @@ class TestWords:
 
     def test_a_test_that_sees_more_than_the_interval_is_explained(self):
         found = findings(faults={"spread": SPREAD}, smooth=interval(0.0, 0.05)).verdict()
-        assert "The interval still includes 0" in found.text
+        assert "The interval includes 0" in found.text
 
     def test_scores_that_are_few_are_spoken_of_one_by_one(self):
         few = PointMasses(np.array([0.3, 0.7]), np.array([0.31, 0.49]), np.array([0.5, 0.5]), True)

@@ -80,7 +80,7 @@ _ANSWERS: dict[Answer, str] = {
 }
 _SIGNIFICANT = "The miscalibration is statistically significant ({reason})."
 _INSIGNIFICANT = "The data are compatible with perfect calibration ({reason})."
-_REACHES_ZERO = "The interval still includes 0: it allows for errors of any shape, which costs power."
+_REACHES_ZERO = "The interval includes 0: it allows for errors of any shape, which costs power."
 _POWER = "A shift of all predictions by {shift} would be detected with 80% probability."
 _GIVE_PROBABILITIES = "Give probabilities, such as those of predict_proba."
 _CHECK_ORDER = "Check whether predictions or outcomes are the wrong way round."
