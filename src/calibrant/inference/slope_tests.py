@@ -189,8 +189,8 @@ def spiegelhalter_test(
     n_clusters, dof = 0, math.inf
     if clusters is not None:
         known = _Clustered.read(clusters, sample_weight, problem, pooled)
-        deviation, excess = known.spread(factor[:, None])
-        noise += max(excess.item(), 0.0)
+        deviation, covariance = known.spread(factor[:, None])
+        noise += max(float(covariance[0, 0]), 0.0)
         n_clusters, dof = known.n, _satterthwaite(deviation[:, 0])
     total = float(pooled.weight.sum())
     excess, sigma = float(pooled.residual @ factor) / total, math.sqrt(noise) / total
