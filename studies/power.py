@@ -253,7 +253,7 @@ def measure_clusters(repetitions: int, name: str, n: int) -> Iterator[Rejections
 
 def parts(quick: bool) -> Sequence[Part]:
     """Return the tables to measure."""
-    many, few = (20, 20) if quick else (4000, 1000)
+    many, some, few = (20, 20, 20) if quick else (4000, 2000, 1000)
     sizes = [(name, n) for name, all_n in SIZES.items() for n in all_n if not quick or n <= 1000]
     return [
         Part("size", Rejections, sizes, partial(measure, CALIBRATED, lambda *_: {}, many)),
@@ -267,7 +267,7 @@ def parts(quick: bool) -> Sequence[Part]:
             "clusters",
             Rejections,
             [(name, CLUSTERED_ROWS) for name in CLUSTERED],
-            partial(measure_clusters, few),
+            partial(measure_clusters, some),
         ),
     ]
 

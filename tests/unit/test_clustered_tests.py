@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 from scipy.special import logit
-from scipy.stats import f, t
+from scipy.stats import f, kurtosis, t
 
 from calibrant import (
     CalibrantError,
@@ -44,15 +44,18 @@ def test_slope_with_the_standard_errors_of_statsmodels():
     errors = np.array([0.26571665, 0.21922783]) * math.sqrt(20 / 19)
     assert [found.joint_intercept_error, found.slope_error] == pytest.approx(errors, rel=1e-6)
     assert found.n_clusters == 20
-    assert repr(found).endswith("p = 0.16, n = 120 in 20 clusters)")
+    assert repr(found).endswith("p = 0.18, n = 120 in 20 clusters)")
 
 
 def test_slope_is_hotellings_test_of_the_scores_of_clusters():
     # So much alike that clusters vary more than independent rows in every direction.
     y, p = sample(0.9)
     found = calibration_slope_test(y, p, clusters=CLUSTER)
-    scores = np.column_stack([sums(y - p), sums((y - p) * logit(p))])
-    mean, covariance = scores.mean(axis=0), np.cov(scores.T)
+    x = np.column_stack([np.ones(120), logit(p)])
+    scores = np.column_stack([sums((y - p) * one) for one in x.T])
+    # Squares of single rows are replaced by their expected value under calibration.
+    known = x.T @ ((p * (1 - p) - (y - p) ** 2)[:, None] * x)
+    mean, covariance = scores.mean(axis=0), np.cov(scores.T) + known / 20
     statistic = 20 * mean @ np.linalg.inv(covariance) @ mean
     assert found.statistic == pytest.approx(statistic, rel=1e-9)
     assert found.p_value == pytest.approx(f.sf(statistic * 18 / (2 * 19), 2, 18), rel=1e-9)
@@ -61,15 +64,21 @@ def test_slope_is_hotellings_test_of_the_scores_of_clusters():
 def test_spiegelhalter_is_students_test_of_the_sums_of_clusters():
     y, p = sample(0.9)
     w = np.random.default_rng(1).exponential(1, 120)
+    dofs = []
     for weight in (None, w):
         found = spiegelhalter_test(y, p, clusters=CLUSTER, sample_weight=weight)
         given = np.ones(120) if weight is None else w
-        total = sums(given * (y - p) * (1 - 2 * p))
-        z = total.mean() / (total.std(ddof=1) / math.sqrt(20))
+        factor = given * (1 - 2 * p)
+        total = sums(factor * (y - p))
+        # Squares of single rows are replaced by their expected value under calibration.
+        known = factor**2 @ (p * (1 - p) - (y - p) ** 2)
+        z = total.sum() / math.sqrt(20 * total.var(ddof=1) + known)
+        dofs.append(min(3 * 20 / kurtosis(total, fisher=False), 19))
         assert found.normalized == pytest.approx(z)
         assert found.statistic == pytest.approx(total.sum() / given.sum())
-        assert found.p_value == pytest.approx(2 * t.sf(abs(z), 19), rel=ROUNDING)
+        assert found.p_value == pytest.approx(2 * t.sf(abs(z), dofs[-1]), rel=ROUNDING)
         assert found.n_clusters == 20
+    assert max(dofs) < 19
 
 
 def test_clusters_of_one_row_change_little():
@@ -100,11 +109,12 @@ def test_variance_is_never_less_than_that_of_independent_rows():
     assert rows.p_value < found.p_value == pytest.approx(2 * t.sf(abs(rows.normalized), 29))
     y, p = sample()
     found, rows = (calibration_slope_test(y, p, clusters=one) for one in (CLUSTER, None))
-    scores = np.column_stack([sums(y - p), sums((y - p) * logit(p))])
+    x = np.column_stack([np.ones(120), logit(p)])
+    scores = np.column_stack([sums((y - p) * one) for one in x.T])
+    known = x.T @ ((p * (1 - p) - (y - p) ** 2)[:, None] * x)
     total = scores.sum(axis=0)
-    alone = total @ np.linalg.inv(scores.T @ scores) @ total
-    used = found.statistic * 20 / (19 + found.statistic)
-    assert used < min(alone, rows.statistic)
+    alone = total @ np.linalg.inv(20 * np.cov(scores.T) + known) @ total
+    assert found.statistic < min(alone, rows.statistic)
 
 
 def test_range_by_hand():

@@ -45,11 +45,11 @@ class SlopeTestResult(Result):
     slope_interval, joint_intercept_interval, intercept_interval
         Their confidence intervals, coefficient +- z times standard error.
     statistic
-        Rao's score statistic at intercept 0 and slope 1, which needs no fit; Hotelling's T-squared
-        of the scores of clusters.
+        Rao's score statistic at intercept 0 and slope 1, which needs no fit; with clusters, its
+        variance is that between clusters.
     p_value
-        Probability of a larger statistic under perfect calibration: chi-squared with 2 degrees of
-        freedom, never 0; of T-squared with so many clusters.
+        Probability of a larger statistic under perfect calibration, never 0: chi-squared with 2
+        degrees of freedom, or Hotelling's T-squared of so many clusters.
     n
         The number of rows tested.
     level
@@ -153,10 +153,13 @@ def spiegelhalter_test(
     The test has no power against errors that leave the Brier score as expected, whatever their
     size. It is undefined where every prediction is 0, 1/2 or 1.
 
-    With `clusters` the numerator is the sum over clusters of S_g = sum w (y - p)(1 - 2 p), and its
-    variance G / (G - 1) times the sum of their squared deviations from their mean; z is compared
-    with Student's t with G - 1 degrees of freedom, G being the number of clusters. The variance is
-    never taken to be less than that of independent rows.
+    With `clusters` the numerator is the sum of the totals S_g of G clusters. Its variance is
+    G / (G - 1) times the sum of D_g^2, D_g = S_g - mean S, in which the squares of single rows are
+    replaced by their expected value, known under perfect calibration, so that only covariances are
+    estimated; it is never taken to be less than that of independent rows. z is compared with
+    Student's t with Satterthwaite's degrees of freedom, 3 (sum D_g^2)^2 / sum D_g^4, at most G - 1:
+    fewer where clusters are unequal. With 50 clusters of intraclass correlation 0.2 a nominal 5%
+    was 5 to 6%, also for rare events.
 
     For calibrated predictions a nominal 5% was 4 to 5% where at least 2 events and 2 non-events
     were expected, and anything from 2 to 8% with fewer: 7 to 8% for predictions from Beta(1, 99) at
@@ -183,18 +186,19 @@ def spiegelhalter_test(
             "noise in the Brier score",
             argument="y_prob",
         )
-    n_clusters = 0
+    n_clusters, dof = 0, math.inf
     if clusters is not None:
-        scores = _Clustered.read(clusters, sample_weight, problem, pooled).totals(factor[:, None])
-        n_clusters = len(scores)
-        noise = max(float(n_clusters * scores.var(ddof=1)), noise)
+        known = _Clustered.read(clusters, sample_weight, problem, pooled)
+        deviation, covariance = known.spread(factor[:, None])
+        noise += max(float(covariance[0, 0]), 0.0)
+        n_clusters, dof = known.n, _satterthwaite(deviation[:, 0])
     total = float(pooled.weight.sum())
     excess, sigma = float(pooled.residual @ factor) / total, math.sqrt(noise) / total
     z = excess / sigma
     return TestResult(
         statistic=excess,
         normalized=z,
-        p_value=max(_two_sided(z, n_clusters), SMALLEST),
+        p_value=max(_two_sided(z, dof), SMALLEST),
         sigma=sigma,
         n=problem.n,
         test="Brier score above expected",
@@ -273,11 +277,13 @@ def calibration_slope_test(
     B = sum w^2 m (1 - m) x x' and m the fitted probabilities: the inverse information where rows
     count once.
 
-    With `clusters`, U is the sum of the scores U_g of G clusters. Q = U' (sum U_g U_g')^-1 U makes
-    Hotelling's T-squared, (G - 1) Q / (G - Q), whose distribution for normal scores gives
-    P = (1 - Q / G)^((G - 2) / 2); in no direction is the variance taken to be less than that of
-    independent rows. The B of the standard errors is G / (G - 1) times the sum of the squares of
-    clusters' scores at the fit.
+    With `clusters`, U is the sum of the scores U_g of G clusters, and V becomes V + E: E is
+    G / (G - 1) times the sum of (U_g - mean U)(U_g - mean U)', less the squares of single rows,
+    whose expected value V is known under perfect calibration, so that only covariances are
+    estimated. In no direction is the variance taken to be less than V. The statistic X is compared
+    with Hotelling's T-squared, P = (1 + X / (G - 1))^(1 - G / 2): with 50 clusters of intraclass
+    correlation 0.2 a nominal 5% was 5 to 7%, also for rare events. The B of the standard errors is
+    G / (G - 1) times the sum of the squares of clusters' scores at the fit.
 
     References
     ----------
@@ -313,8 +319,12 @@ def calibration_slope_test(
         p_value = math.exp(-statistic / 2)
     else:
         known = _Clustered.read(clusters, sample_weight, problem, pooled)
-        scores = known.totals(np.column_stack((np.ones_like(u), u)))
-        statistic, p_value = _hotelling(scores, float(noise.sum()))
+        _, excess = known.spread(np.column_stack((np.ones_like(u), u)))
+        variance, direction = np.linalg.eigh(excess)
+        along = np.array([pooled.residual.sum(), pooled.residual @ u]) @ direction
+        statistic = float((along**2 / (noise.sum() + np.maximum(variance, 0.0))).sum())
+        # The survival function of T-squared, (G - 1) F 2 / (G - 2) with F of 2 and G - 2 degrees.
+        p_value = (1 + statistic / (known.n - 1)) ** (1 - known.n / 2)
     fit = LogisticRecalibration.of(pooled, (origin, x), known)
     return SlopeTestResult(
         **vars(fit),
@@ -376,27 +386,36 @@ class _Clustered:
         sums = [np.bincount(self.code, residual * one[self.place]) for one in factors.T]
         return np.column_stack(sums)
 
+    def spread(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the deviations of the clusters' totals from their mean, and excess covariances.
 
-def _hotelling(scores: FloatArray, least: float) -> tuple[float, float]:
-    """Return T-squared of the sum of two-dimensional scores, one per cluster, and its P-value.
+        The latter are those of the sum of totals, without the squares of single rows.
+        """
+        totals = self.totals(factors)
+        deviation = totals - totals.mean(axis=0)
+        rows = (self.weight * (self.true - self.score))[:, None] * factors[self.place]
+        correction = self.n / (self.n - 1)
+        return deviation, correction * (deviation.T @ deviation) - rows.T @ rows
 
-    The variance in any direction is at least that of independent calibrated outcomes, `least`.
+
+def _satterthwaite(deviation: FloatArray) -> float:
+    """Return the degrees of freedom of the variance between clusters, from their deviations.
+
+    For normal totals of variances v_g, 2 (sum v)^2 / (2 sum v^2); v^2 is a third of the expected
+    fourth power.
     """
-    n, total = len(scores), scores.sum(axis=0)
-    variance, direction = np.linalg.eigh(scores.T @ scores)
-    explained = float(((total @ direction) ** 2 / np.maximum(variance, least)).sum())
-    rest = max(n - explained, 0.0)
-    statistic = (n - 1) * explained / rest if rest > 0 else math.inf
-    return statistic, (rest / n) ** ((n - 2) / 2)
+    squared, most = deviation**2, len(deviation) - 1
+    fourth = float(squared @ squared)
+    return min(3 * float(squared.sum()) ** 2 / fourth, most) if fourth > 0 else most
 
 
-def _two_sided(z: float, n_clusters: int) -> float:
-    """Return the P-value of z: normal, or Student's t where variances are those of clusters."""
-    if not n_clusters:
+def _two_sided(z: float, dof: float) -> float:
+    """Return the P-value of z: Student's t, which is normal with infinite degrees of freedom."""
+    if math.isinf(dof):
         return math.erfc(abs(z) / math.sqrt(2))
     from scipy.special import stdtr
 
-    return 2 * float(stdtr(n_clusters - 1, -abs(z)))
+    return 2 * float(stdtr(dof, -abs(z)))
 
 
 def _interval(value: float, error: float, level: float) -> tuple[float, float]:
