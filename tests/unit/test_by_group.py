@@ -317,7 +317,8 @@ class TestResult:
 
 def test_very_many_groups_are_refused():
     p = np.linspace(0.1, 0.9, 2000)
-    with pytest.raises(
-        CalibrantError, match="groups must hold at most 1000 labels; got 2000: join"
-    ):
-        by_group(np.arange(2000) % 2, p, np.arange(2000))
+    y, group = np.arange(2000) % 2, np.arange(2000) // 5
+    with pytest.raises(CalibrantError, match="groups must hold at most 200 labels; got 400: join"):
+        by_group(y, p, group)
+    with pytest.raises(CalibrantError, match="groups must hold at most 40 labels; got 100: join"):
+        by_group(y, p, group // 4, clusters=np.arange(2000))

@@ -86,3 +86,10 @@ def test_chunks_do_not_matter(monkeypatch):
         monkeypatch.setattr(module, "_CHUNK", size)
         found = canonical(prob, outcome, sample_weight=w)
         assert found == pytest.approx(whole, abs=ROUNDING)
+
+
+def test_more_pairs_of_rows_than_can_be_compared_are_refused():
+    prob = np.full((20_000, 3), 1 / 3)
+    sentence = r"compares all pairs of rows, at most 1\d{4} here; got 20000: give a random sample"
+    with pytest.raises(CalibrantError, match=sentence):
+        canonical(prob, np.arange(20_000) % 3)

@@ -46,7 +46,8 @@ if TYPE_CHECKING:
 Adjustment = Literal["holm", "benjamini_hochberg"]
 
 _ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
-_MAX_GROUPS = 1000
+# More would take longer than five seconds; with clusters every test is simulated.
+_MAX_GROUPS, _MAX_CLUSTERED_GROUPS = 200, 40
 # With fewer, intervals are wide and the distribution is far from that of Brownian motion.
 _FEW_ROWS, _FEW_EVENTS = 100, 15
 # Resamples for the tests of small groups: fewer where there are very many increments in all.
@@ -273,9 +274,10 @@ def by_group(
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     groups : array_like, optional
-        One label per row: numbers, text or dates, at most 1000 different ones. Missing labels
-        (None, nan, null) are a group of their own, None. A dataframe or a dictionary of
-        columns, or with `data` a list of names, makes one group per combination, a tuple.
+        One label per row: numbers, text or dates, at most 200 different ones, or 40 with
+        `clusters`. Missing labels (None, nan, null) are a group of their own, None. A dataframe
+        or a dictionary of columns, or with `data` a list of names, makes one group per
+        combination, a tuple.
     data : dataframe, optional
         A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
         several as a list.
@@ -480,13 +482,14 @@ def _split(
         raise CalibrantError("is missing", argument="groups", hint="give one label per row")
     names, code = read_labels(groups, "groups", sample_weight, whole.n)
     cluster = None if clusters is None else read_codes(clusters, sample_weight, whole.n)
-    if len(names) > _MAX_GROUPS:
+    maximum = _MAX_GROUPS if cluster is None else _MAX_CLUSTERED_GROUPS
+    if len(names) > maximum:
         raise CalibrantError(
             "must hold at most {maximum} labels",
             argument="groups",
             value=len(names),
             hint="join rare ones, or give a part of them at a time",
-            maximum=_MAX_GROUPS,
+            maximum=maximum,
         )
     order = np.argsort(code, kind="stable")
     ends = np.searchsorted(code[order], np.arange(1, len(names)))

@@ -206,8 +206,8 @@ def cumulative_test(
     by itself, but hardly changes the P-value.
 
     Asymptotic: two passes over many rows and a sort of few of them. Monte Carlo: time in proportion
-    to `n_resamples` times the number of distinct scores, about 0.1 s for a product of 10^7; memory
-    a few megabytes.
+    to `n_resamples` times the number of distinct scores, about 0.1 s for a product of 10^7, and
+    refused where it would be more than 5 s; memory a few megabytes.
 
     References
     ----------

@@ -45,9 +45,9 @@ _MAX_INTEGER = 2.0**60
 # Simulated and observed statistics that are equal in exact arithmetic may differ by rounding;
 # within this many sigma they count as equal.
 TIE = 1e-9
-# Seconds it takes to draw a uniform number, a binomial or hypergeometric count, and the place of a
-# row that is permuted; and the maximum for all of them.
-_UNIFORM, _COUNT, _PLACE = 5e-9, 7e-8, 5e-8
+# Seconds it takes to draw and add a uniform number, a binomial or hypergeometric count, and the
+# place of a row that is permuted; and the maximum for all of them.
+_UNIFORM, _COUNT, _PLACE = 1e-8, 7e-8, 5e-8
 _MAX_SECONDS = 5.0
 # Scores are pooled in at most about this many cells. Up to so many rows are drawn one by one, and
 # more that are weighted, since a few heavy ones give the total of a cell longer tails.

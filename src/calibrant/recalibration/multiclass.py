@@ -243,21 +243,24 @@ def _all_classes(table: ClassTable) -> Blocks:
 
 def fit_temperature(blocks: Blocks) -> float:
     """Return the T of maximum likelihood from blocks of (probabilities, weight per outcome)."""
+    # One row per class: sums over a few long rows are faster than over many short ones.
     logs = []
     for p, weight in blocks:
         possible = ~np.any((p == 0) & (weight > 0), axis=1)
         with np.errstate(divide="ignore"):
-            logs.append((np.log(p[possible]), weight[possible]))
+            log_p = np.log(np.ascontiguousarray(p[possible].T))
+        finite = np.where(np.isfinite(log_p), log_p, 0.0)
+        below = log_p - log_p.max(axis=0)
+        logs.append((below, finite, np.ascontiguousarray(weight[possible].T)))
 
     def derivative(log_beta: float) -> float:
         """Return the derivative of the log score with respect to beta = 1 / T; it increases."""
         total = 0.0
-        for log_p, weight in logs:
-            finite = np.where(np.isfinite(log_p), log_p, 0.0)
-            power = np.exp(math.exp(log_beta) * (log_p - log_p.max(axis=1, keepdims=True)))
+        for below, finite, weight in logs:
+            power = np.exp(math.exp(log_beta) * below)
             # The mean of log p under the recalibrated row, less log p of the outcome.
-            expected = (power * finite).sum(axis=1) / power.sum(axis=1)
-            total += float(np.sum(weight * (expected[:, None] - finite)))
+            expected = (power * finite).sum(axis=0) / power.sum(axis=0)
+            total += float(np.sum(weight * (expected - finite)))
         return total
 
     if derivative(0.0) == 0:
