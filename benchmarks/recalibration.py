@@ -4,7 +4,7 @@
     python benchmarks/recalibration.py classes    # classifiers of several classes, ten minutes
     python benchmarks/recalibration.py datasets   # bundled networks and forecasts, two minutes
 
-The tables of docs/recalibration.md. No number is of a row that a map was fitted to.
+The tables of docs/recalibration-results.md. No number is of a row that a map was fitted to.
 """
 
 from __future__ import annotations

@@ -5,6 +5,7 @@ from pathlib import Path
 import pytest
 
 from calibrant.measures.registry import MeasureInfo, measures
+from tools.measure_index import PAGE, text
 
 PAGES = sorted((Path(__file__).parents[2] / "docs" / "measures").glob("*.md"))
 HEAD = "| function | called | what it tells | interval | sketch |\n|---|---|---|---|---|\n"
@@ -31,3 +32,7 @@ def test_the_tables_name_nothing_else():
     for page in PAGES:
         table = page.read_text().partition(HEAD)[2].partition("\n\n")[0]
         assert {f"{line}\n" for line in table.splitlines()} <= known, page.name
+
+
+def test_the_index_is_what_the_registry_says():
+    assert PAGE.read_text(encoding="utf-8") == text(), "run python tools/measure_index.py"

@@ -251,6 +251,16 @@ class TestWords:
             "0.1760."
         )
 
+    def test_near_certainty_is_not_rounded_to_certainty(self):
+        few = PointMasses(np.array([0.9, 0.995]), np.array([0.9, 0.6]), np.array([0.5, 0.5]), True)
+        found = findings(faults={"spread": SPREAD}, masses=few, kind="confidence").verdict()
+        assert "Where it is 99.5% confident, it is right 60.0% of the time." in found.text
+
+    def test_the_spread_of_confidence_goes_with_its_level(self):
+        less = Fault("spread", 80.0, 1e-9, 0.6, 0.05)
+        found = findings(faults={"spread": less, "level": LEVEL}, kind="confidence").verdict()
+        assert found.heading == "Predictions are over-confident"
+
     def test_sentences_where_nothing_was_detected(self):
         found = findings(is_significant=False, p_value=0.3, smooth=interval(0.0, 0.05, 0.02))
         assert found.verdict().text == (

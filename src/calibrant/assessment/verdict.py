@@ -272,8 +272,12 @@ class Findings:
         if fault.name == "level":
             names = ("over-confident", "under-confident") if self.is_confidence else _LEVELS
             return names[fault.value > 0]
-        if fault.name == "spread" and not self.is_confidence:
-            return "over-confident" if fault.value < 1 else "under-confident"
+        if fault.name == "spread":
+            level = self.faults.level
+            is_over = fault.value < 1
+            # A spread that goes with the level of confidence is more of the same.
+            if not self.is_confidence or (level in self.named and (level.value < 0) == is_over):
+                return "over-confident" if is_over else "under-confident"
         return "mixed"
 
     @property
@@ -424,8 +428,13 @@ def _points(size: float) -> str:
 
 
 def _percents(predicted: float, observed: float, name: str) -> dict[str, str]:
-    """Return two probabilities in percent, with digits enough to see their difference."""
+    """Return two probabilities in percent, with digits enough to see their difference.
+
+    A prediction next to 0 or 1 is not rounded to it.
+    """
     gap = max(abs(predicted - observed), 1e-6)
+    if 0 < predicted < 1:
+        gap = min(gap, 5 * predicted, 5 * (1 - predicted))
     digits = max(math.ceil(-math.log10(gap / 0.03)), 0)
     texts = (f"{round(100 * one, digits):.{digits}f}%" for one in (predicted, observed))
     return dict(zip((name, "observed"), texts, strict=True))

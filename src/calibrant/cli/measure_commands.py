@@ -391,7 +391,7 @@ def _parts(found: Comparison) -> list[RenderableType]:
         p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
         pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *p_values))
     note = (
-        f"n = {found.n:,}; lower is better; models differ significantly where P, adjusted for the "
-        f"number of pairs, is at most {1 - found.level:.2g}."
+        f"n = {found.n:,}; lower is better; rank: 1 + number of significantly better models, by "
+        f"P adjusted for the number of pairs, at most {1 - found.level:.2g}."
     )
     return [*fitted(ranking), "", *fitted(pairs), "", note]

@@ -375,11 +375,11 @@ class Recalibration(TabularResult):
         return both if self.helps else self.before
 
     def _printed(self) -> list[str | TextTable]:
-        design = f"(level {self.level:g}, {self.cv} folds)"
+        design = f"(confidence level {self.level:g}, {self.cv} folds)"
         before, after = (one["smooth_ece"].value for one in (self.before, self.after))
         sentence = (
-            f"{self.method} at strength {self.strength:.2f}: on held-out rows smooth_ece goes from "
-            f"{before:.4f} to {after:.4f} {design}."
+            f"Recalibrated by {self.method} (strength {self.strength:.2f}): on held-out rows "
+            f"smooth_ece goes from {before:.4f} to {after:.4f} {design}."
             if self.helps
             else f"Left as given: {p_statement(self.p_value)} for calibration {design}."
         )

@@ -81,7 +81,7 @@ def test_helps_where_the_error_is_large():
     shrunk = p + found.strength * (again.predict(p) - p)
     assert found.predict(p) == pytest.approx(shrunk, abs=1e-9)  # fits end by rounding
     assert found.strength == pytest.approx(best.strength * (1 - np.sqrt(found.p_value / 0.05)))
-    assert repr(found).startswith("temperature at strength ")
+    assert repr(found).startswith("Recalibrated by temperature (strength ")
 
 
 def test_keeps_calibrated_predictions():

@@ -36,7 +36,7 @@ def test_rows_are_those_of_the_candidates(fitted, text):
     ]
     shown = [float(value) for value in re.findall(r'<data value="([^"]+)"', table)]
     assert shown == [fitted.score_before, *(number for row in numbers for number in row)]
-    assert "that significantly improve the Brier score" in text
+    assert "whose Brier score on held-out rows is within one standard error" in text
     assert "a cross-validation with 5 folds" in text
 
 
