@@ -25,8 +25,9 @@ class Pipe(io.TextIOWrapper):
 
 @pytest.fixture
 def run(capsys, monkeypatch, tmp_path):
-    """Return a function that runs a command line in an empty folder."""
+    """Return a function that runs a command line in an empty folder, 80 characters wide."""
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "80")
 
     def run(*arguments, stdin=b""):
         monkeypatch.setattr(sys, "stdin", Pipe(stdin))
