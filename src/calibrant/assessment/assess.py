@@ -436,11 +436,7 @@ def assess(
     threshold = None if threshold is None else as_threshold(threshold)
     check_is_one(multiclass, labels)
     y_true, y_prob, sample_weight, clusters = read_columns(
-        *(data, align),
-        y_true=y_true,
-        y_prob=y_prob,
-        sample_weight=sample_weight,
-        clusters=clusters,
+        data, align, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, clusters=clusters
     )
     table = read_table(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     settings = Settings(
@@ -704,13 +700,8 @@ def data_notes(problem: Problem, certain: Certain) -> Iterator[str]:
     if problem.is_soft:
         yield "Labels are soft: their noise is known from residuals alone."
     if problem.is_weighted:
-        rows = effective_rows(problem)
+        rows = problem.effective_rows
         yield f"Rows are weighted: they weigh as much as {rows:.0f} of equal weight."
-
-
-def effective_rows(problem: Problem) -> float:
-    """Return the effective number of rows, W^2 / sum w^2."""
-    return problem.weight**2 / float(problem.pooled.weight_squared.sum())
 
 
 def _rarities(pooled: Pooled) -> Iterator[str]:

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import Result, TabularResult, columns_of
-from calibrant.assessment.assess import Certain, effective_rows
+from calibrant.assessment.assess import Certain
 from calibrant.data import validation
 from calibrant.data.classes import FrameOptions, RowOptions, one_problem
-from calibrant.data.labels import read_labels
+from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
@@ -454,7 +454,7 @@ class _Assessor:
 
 
 def _is_small(problem: Problem, mean_prediction: float) -> bool:
-    rows = effective_rows(problem)
+    rows = problem.effective_rows
     events = rows * min(mean_prediction, 1 - mean_prediction)
     return rows < _FEW_ROWS or events < _FEW_EVENTS
 
@@ -491,9 +491,7 @@ def _split(
             hint="join rare ones, or give a part of them at a time",
             maximum=maximum,
         )
-    order = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[order], np.arange(1, len(names)))
-    for group, rows in zip(names, np.split(order, ends), strict=True):
+    for group, rows in zip(names, rows_by_code(code, len(names)), strict=True):
         yield group, whole.rows.take(rows), None if cluster is None else cluster[rows]
 
 

@@ -352,6 +352,12 @@ def read_labels(
     return _codes(labels, missing, name)
 
 
+def rows_by_code(code: Index, n: int) -> list[Index]:
+    """Return the rows that have each of the codes 0 to n - 1."""
+    order = np.argsort(code, kind="stable")
+    return np.split(order, np.searchsorted(code[order], np.arange(1, n)))
+
+
 def _crossed(parts: Iterable[tuple[list[Any], Index]]) -> tuple[list[Any], Index]:
     """Return the combinations of labels that occur, in order, and which of them each row has."""
     names, codes = zip(*parts, strict=True)

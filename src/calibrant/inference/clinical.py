@@ -269,11 +269,7 @@ def clinical_summary(
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     y_true, y_prob, sample_weight, clusters = read_columns(
-        *(data, align),
-        y_true=y_true,
-        y_prob=y_prob,
-        sample_weight=sample_weight,
-        clusters=clusters,
+        data, align, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, clusters=clusters
     )
     problem = hard_outcomes(
         one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)

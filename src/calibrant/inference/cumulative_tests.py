@@ -512,6 +512,5 @@ def certificate(
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     error = CumulativeError(Statistic.RANGE)
     value = error(problem)
-    rows = problem.weight**2 / float(problem.pooled.weight_squared.sum())
-    noise = 2 * float(np.sqrt(np.log(2 / (1 - level)) / (2 * rows)))
+    noise = 2 * float(np.sqrt(np.log(2 / (1 - level)) / (2 * problem.effective_rows)))
     return min(value + error.error_bound(problem, value) + noise, 1.0)

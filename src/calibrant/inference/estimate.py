@@ -202,11 +202,7 @@ def estimate(
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     y_true, y_prob, sample_weight, clusters = read_columns(
-        *(data, align),
-        y_true=y_true,
-        y_prob=y_prob,
-        sample_weight=sample_weight,
-        clusters=clusters,
+        data, align, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, clusters=clusters
     )
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     known = Clusters.read(clusters, sample_weight, problem, generator)

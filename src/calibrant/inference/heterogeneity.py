@@ -28,7 +28,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
-from calibrant.data.labels import read_labels
+from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Problem
 from calibrant.data.rows import Sample
 from calibrant.errors import CalibrantError
@@ -393,9 +393,7 @@ def _centres(
         raise CalibrantError(
             "must hold at least two centres", argument="centre", value=1, found="one"
         )
-    order = np.argsort(code, kind="stable")
-    parts = np.split(order, np.searchsorted(code[order], np.arange(1, len(names))))
-    return names, (problem.rows.take(rows) for rows in parts)
+    return names, (problem.rows.take(rows) for rows in rows_by_code(code, len(names)))
 
 
 def _centre_row(
