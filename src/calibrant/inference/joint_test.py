@@ -32,7 +32,7 @@ from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, p_cells, plain_p_value
+from calibrant.formatting import TextTable, p_cells, p_text, plain_p_value
 from calibrant.formatting import cells as text_cells
 from calibrant.inference.cumulative_tests import SMALLEST
 from calibrant.inference.intervals import Cells, Clusters
@@ -139,10 +139,7 @@ class CalibrationTest(TabularResult):
         sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
         text = f"p {sign} {number}"
         if self.is_least and not math.isnan(self.p_asymptotic):
-            sign, number = plain_p_value(self.p_asymptotic)
-            text += (
-                f" by simulation, {number if sign == '=' else f'{sign} {number}'} asymptotically"
-            )
+            text += f" by simulation, {p_text(self.p_asymptotic)} asymptotically"
         rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         found = self._columns()
         table = {

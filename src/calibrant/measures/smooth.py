@@ -131,10 +131,9 @@ class SmoothError(Measure):
         return _SketchResiduals(problem.n, partial(_reflected_spectrum, problem), finest)
 
 
-def curve_bandwidth(problem: Problem, smooth_ece: float | None = None) -> float:
-    """Return smECE, computed unless given, as the bandwidth of a curve that can be resolved."""
-    error = SmoothError()(problem) if smooth_ece is None else smooth_ece
-    return max(error, MIN_CURVE_BANDWIDTH, problem.finest_scale)
+def curve_bandwidth(problem: Problem) -> float:
+    """Return smECE as the bandwidth of a curve that can be resolved."""
+    return max(SmoothError()(problem), MIN_CURVE_BANDWIDTH, problem.finest_scale)
 
 
 @dataclass(frozen=True, eq=False)

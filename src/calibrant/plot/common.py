@@ -35,7 +35,7 @@ from calibrant.curves.curve import Curve
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
 from calibrant.errors import CalibrantError
-from calibrant.formatting import Number, count, decimals, fixed, p_statement, percent
+from calibrant.formatting import Number, count, p_statement, percent, with_interval
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.inference.estimate import Estimate
 from calibrant.measures.point_masses import PointMasses
@@ -64,6 +64,8 @@ _SEPARATOR = "   "
 # The distance of lines of text, in units of the font size, and where labels begin that are written
 # to the right of an Axes, as a fraction of its width.
 _LINE_SPACING, _LABEL_AT = 1.5, 1.08
+# The space that text without a free corner adds at most, as a fraction of the height.
+_MOST_ADDED = 0.6
 # Marks the text that these functions write.
 _LABEL = "_calibrant"
 
@@ -232,7 +234,7 @@ def note_lines(note: Note | None) -> list[str]:
     if note is None:
         return []
     if isinstance(note, Estimate):
-        value, low, high = _digits(note)
+        value, low, high = _numbers(note)
         interval = f"{percent(note.level)} interval {low} to {high}"
         return [f"{measure_label(note)} {value}", interval, f"n = {count(note.n)}"]
     if isinstance(note, TestResult):
@@ -253,13 +255,12 @@ def compact(note: Note) -> str:
     """Return a result in a few short lines, for a small panel."""
     if not isinstance(note, Estimate):
         return "\n".join(note_lines(note)[:2])
-    value, low, high = _digits(note)
+    value, low, high = _numbers(note)
     return f"{measure_label(note)} {value}\n{low} to {high}\nn = {count(note.n)}"
 
 
-def _digits(estimate: Estimate) -> list[Number]:
-    digits = decimals(estimate.low, estimate.high)
-    return [fixed(x, digits) for x in (estimate.bias_corrected, estimate.low, estimate.high)]
+def _numbers(estimate: Estimate) -> tuple[Number, Number, Number]:
+    return with_interval(estimate.bias_corrected, estimate.low, estimate.high)
 
 
 def intervals_label(level: float, *, simultaneous: bool, kind: str = "intervals") -> str:
@@ -307,7 +308,7 @@ class LegendText:
         for name, note in models:
             brief = ""
             if isinstance(note, Estimate):
-                value, low, high = _digits(note)
+                value, low, high = _numbers(note)
                 brief = f"{'' if is_shared else measure_label(note)} {value} ({low}–{high})".strip()
             elif note:
                 brief = note_lines(note)[0]
@@ -358,6 +359,19 @@ def write_inside(
         ground = box.get_frame() if isinstance(box, Legend) else box.patch
         ground.set(visible=True, facecolor=ax.get_facecolor(), edgecolor="none", alpha=0.75)
     return float(place.height / ax.get_window_extent().height)
+
+
+def write_or_widen(
+    ax: Axes,
+    text: Sequence[str] | LegendText,
+    handles: Sequence[Artist] = (),
+    *,
+    corners: Sequence[Corner] = ALL_CORNERS,
+) -> None:
+    """Write lines, or a legend, into a free corner; where none is free, limits make space above."""
+    added = min(write_inside(ax, text, handles, corners=corners), _MOST_ADDED)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + (high - low) * added / (1 - added))
 
 
 def write_above(ax: Axes, text: Sequence[str] | LegendText, handles: Sequence[Artist] = ()) -> None:

@@ -23,7 +23,7 @@ from calibrant.curves.decisions import (
     RegretBand,
 )
 from calibrant.data.sketch import Sketch
-from calibrant.formatting import decimals, fixed, percent
+from calibrant.formatting import percent, with_interval
 from calibrant.inference.regret import ThresholdRegret
 from calibrant.plot.common import (
     DASHES,
@@ -39,7 +39,7 @@ from calibrant.plot.common import (
     read_models,
     records,
     resolve_colors,
-    write_inside,
+    write_or_widen,
 )
 
 __all__ = ["decision_curve", "murphy"]
@@ -48,8 +48,6 @@ _WIDTH, _HEIGHT = 5.4, 3.8
 # Net benefits fall without end towards a threshold of 1: shown is this fraction below 0.
 _BELOW_0 = 0.12
 _SHADE, _BAND_SHADE = 0.35, 0.15
-# The space that a legend without a free corner adds at most, as a fraction of the height.
-_MOST_ADDED = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -269,8 +267,7 @@ def draw_decision(
 
 def regret_label(regret: ThresholdRegret) -> str:
     """Return a regret with its interval in a few words."""
-    digits = decimals(regret.low, regret.high)
-    value, low, high = (fixed(x, digits) for x in (regret.value, regret.low, regret.high))
+    value, low, high = with_interval(regret.value, regret.low, regret.high)
     return f"regret at {regret.threshold:g}: {value} ({low}–{high}, {percent(regret.level)})"
 
 
@@ -327,6 +324,4 @@ def _write(ax: Axes, labels: list[str], handles: list[Artist], *, several: bool)
     """Write the legend in a free corner; where none is free, limits make space."""
     title = ("dashed: recalibrated",) if several else ()
     text = LegendText(labels, title)
-    added = min(write_inside(ax, text, handles, corners=("upper right", "upper left")), _MOST_ADDED)
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high + (high - low) * added / (1 - added))
+    write_or_widen(ax, text, handles, corners=("upper right", "upper left"))

@@ -28,6 +28,7 @@ from calibrant.plot.common import (
     palette,
     read_models,
     resolve_colors,
+    spread_out,
 )
 
 _WIDTH, _HEIGHT = 5.4, 3.6
@@ -192,16 +193,8 @@ def _label_ends(ax: Axes, last: float, ends: Ends) -> None:
     low, high = ax.get_ylim()
     gap = _LINE * (high - low)
     ordered = sorted(ends.items(), key=lambda item: item[1][0])
-    heights = np.array([value for _, (value, _) in ordered])
-    # Moved apart by as little as that takes, and above 0.
-    for _ in range(100):
-        lacking = gap - np.diff(heights)
-        if (lacking <= 1e-9 * gap).all():
-            break
-        push = np.maximum(lacking, 0.0) / 2
-        heights[:-1] -= push
-        heights[1:] += push
-    heights += max(gap - heights[0], 0.0)
+    heights = spread_out(np.array([value for _, (value, _) in ordered]), gap)
+    heights += max(gap - heights[0], 0.0)  # above 0
     style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
     for (label, (_, color)), height in zip(ordered, heights.tolist(), strict=True):
         ax.annotate(label, (last, height), xytext=(5, 0), color=color, **style)
