@@ -266,8 +266,7 @@ def by_group(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels (see `pos_label`) or classes.
 
         A dictionary of sketches, one per group, such as :func:`calibrant.sketch` makes with ``by``,
         replaces all three arrays.
@@ -279,8 +278,7 @@ def by_group(
         or a dictionary of columns, or with `data` a list of names, makes one group per
         combination, a tuple.
     data : dataframe, optional
-        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
-        several as a list.
+        Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     adjust : {"holm", "benjamini_hochberg"}
         "holm": the probability that any calibrated group is called miscalibrated is at most
         1 - level. "benjamini_hochberg": so is the expected proportion of calibrated groups among
@@ -307,11 +305,9 @@ def by_group(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
     align : bool
         Whether pandas objects with different indexes are refused; False pairs rows by position.
 

@@ -177,8 +177,7 @@ def clinical_summary(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     data : dataframe, optional
-        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
-        several as a list.
+        Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     smoother : {"loess", "kernel"}
         The fitted curve f. "loess": R's default, span 0.75, degree 2, tricube weights. "kernel":
         p plus the mean residual by the Gaussian kernel of Silverman's bandwidth, which depends on
@@ -197,11 +196,9 @@ def clinical_summary(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
     align : bool
         Whether pandas objects with different indexes are refused; False pairs rows by position.
 

@@ -101,13 +101,11 @@ def estimate(
         The name of a calibration error that has an interval, such as "smooth_ece", "ece",
         "ecce_mad", "ecce_r" or "logit_smoothed_ece"; or that function.
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     data : dataframe, optional
-        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
-        several as a list.
+        Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     level : float
         Confidence level.
     method : {"uniform"}
@@ -129,11 +127,9 @@ def estimate(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
     align : bool
         Whether pandas objects with different indexes are refused; False pairs rows by position.
     **options

@@ -71,12 +71,10 @@ def small_multiples(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     by : array_like, optional
         One group label per row, such as a region.
     kind : {"reliability", "cumulative"}
@@ -229,8 +227,7 @@ def assessment(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
 
         So does an `Assessment`.
     y_prob : array_like, optional

@@ -50,17 +50,14 @@ def report(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     path : path, optional
         The file to write, as a whole or not at all.
     data : dataframe, optional
-        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
-        several as a list.
+        Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     groups : array_like, dataframe or mapping, optional
         Groups of one model, as :func:`calibrant.by_group` takes them, for a section of their own.
     title : str
@@ -87,11 +84,9 @@ def report(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
     align : bool
         Whether pandas objects with different indexes are refused; False pairs rows by position.
 
