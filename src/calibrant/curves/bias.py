@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from calibrant._base import AnyArray, FloatArray, IntArray, TabularResult
-from calibrant.curves.features import Feature, factors, read_feature
+from calibrant.curves.features import Feature, read_feature
 from calibrant.data import validation
 from calibrant.data.binning import nearest_cuts
 from calibrant.data.classes import one_problem
-from calibrant.data.labels import sorted_names
+from calibrant.data.labels import factors, sorted_names
 from calibrant.data.problem import Index
 from calibrant.data.rows import Sample, check_same_index
 from calibrant.data.validation import as_array, read_weights

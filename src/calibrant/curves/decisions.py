@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import RowOptions, one_problem, rows_by_model
 from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, as_array, read_generator
@@ -395,9 +395,7 @@ def decision_curve(
         return DecisionCurve.of(murphy_of(problem, given), standardize=standardize)
 
     if isinstance(y_prob, Mapping):
-        if not y_prob:
-            raise CalibrantError("must hold at least one model", argument="y_prob", value={})
-        return {str(name): curve_of(prob) for name, prob in y_prob.items()}
+        return {name: curve_of(prob) for name, (_, prob) in rows_by_model(y_true, y_prob).items()}
     return curve_of(y_prob)
 
 

@@ -131,19 +131,16 @@ class Clusters:
     def of_codes(cls, code: Index, rng: Generator) -> Clusters:
         """Return the clusters of rows known by numbers, some of which may not occur."""
         names, code = np.unique(code, return_inverse=True)
-        return cls._of_codes(code, len(names), rng)
-
-    @classmethod
-    def single_rows(cls, n: int, rng: Generator) -> Clusters:
-        """Return n rows, each a cluster of its own."""
-        return cls._of_codes(np.arange(n), n, rng)
-
-    @classmethod
-    def _of_codes(cls, code: Index, n: int, rng: Generator) -> Clusters:
+        n = len(names)
         if n <= _MOST_BUNDLES:
             return cls(code, np.ones(len(code)), n)
         bundle = rng.permutation(n) % _MOST_BUNDLES
         return cls(bundle[code], rng.choice([-1.0, 1.0], n)[code], n)
+
+    @classmethod
+    def single_rows(cls, n: int, rng: Generator) -> Clusters:
+        """Return n rows, each a cluster of its own."""
+        return cls.of_codes(np.arange(n), rng)
 
     @property
     def n_bundles(self) -> int:

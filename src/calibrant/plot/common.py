@@ -34,6 +34,7 @@ from calibrant._base import FloatArray
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
+from calibrant.data.classes import rows_by_model
 from calibrant.errors import CalibrantError
 from calibrant.formatting import Number, count, p_statement, percent, with_interval
 from calibrant.inference.cumulative_tests import TestResult
@@ -190,14 +191,7 @@ def read_models(
     y_true: Any, y_prob: Any, options: Mapping[str, Any], color: Any = None
 ) -> list[Model]:
     """Return one model, or those of a mapping from names to results, sketches or predictions."""
-    if isinstance(y_true, Mapping):
-        rows = {str(name): (one, y_prob) for name, one in y_true.items()}
-    elif isinstance(y_prob, Mapping):
-        rows = {str(name): (y_true, one) for name, one in y_prob.items()}
-    else:
-        rows = {"": (y_true, y_prob)}
-    if not rows:
-        raise CalibrantError("there must be at least one model to draw; got an empty mapping")
+    rows = rows_by_model(y_true, y_prob)
     colors = color if isinstance(color, list) else [color] * len(rows)
     for own in colors:
         if own is not None and not is_color_like(own):

@@ -17,10 +17,11 @@ from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
 from calibrant.data.classes import by_name
+from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import as_array, one_column
+from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
-from calibrant.formatting import percent, shortened
+from calibrant.formatting import group_name, percent, shortened
 from calibrant.plot.common import (
     SMALL,
     Model,
@@ -176,31 +177,23 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
 
 
 def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
-    labels = one_column(as_array(by, "by"), "by")
     y = as_array(y_true, "y_true")
     p, classes, positive = by_name(y, y_prob, options.get("labels"))
     known = {"labels": classes, "pos_label": positive}  # groups have no names of columns
     options = {name: one for name, one in known.items() if one is not None} | {**options}
-    for rows, name in ((labels, "by"), (y, "y_true"), (p, "y_prob")):
+    for rows, name in ((y, "y_true"), (p, "y_prob")):
         validation.check_not_empty(rows, name)
-    validation.check_same_length(y, "y_true", labels, "by")
-    validation.check_same_length(labels, "by", p, "y_prob")
-    try:
-        names, code = np.unique(labels, return_inverse=True)
-    except TypeError:
-        raise CalibrantError(
-            "must hold labels of one type, such as all numbers or all strings", argument="by"
-        ) from None
+    validation.check_same_length(y, "y_true", p, "y_prob")
+    names, code = read_labels(by, "by", None, len(y))
     # Weights and clusters have one value per row as well.
     given = {k: options.get(k) for k in ("sample_weight", "clusters")}
     columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
     for column, values in columns.items():
-        validation.check_same_length(labels, "by", values, column)
+        validation.check_same_length(y, "y_true", values, column)
     models = []
-    for k, name in enumerate(names.tolist()):
-        rows = code == k
+    for name, rows in zip(names, rows_by_code(code, len(names)), strict=True):
         part = {**options, **{column: values[rows] for column, values in columns.items()}}
-        models.append(Model(str(name), y[rows], p[rows], part))
+        models.append(Model(group_name(name), y[rows], p[rows], part))
     return models
 
 

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import written
 from calibrant.assessment.assess import assess
 from calibrant.assessment.groups import by_group
+from calibrant.data.classes import rows_by_model
 from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
@@ -118,7 +119,7 @@ def report(
         sample_weight=sample_weight,
         clusters=clusters,
     )
-    models = _read_models(y_true, y_prob)
+    models = rows_by_model(y_true, y_prob)
     asked: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}
     asked |= {"sample_weight": sample_weight, "multiclass": multiclass, "labels": labels}
     asked |= {"pos_label": pos_label, "clusters": clusters}
@@ -140,16 +141,3 @@ def report(
     text = page(shown, title=title, source=source, **sections)
     written(path, text)
     return text
-
-
-def _read_models(y_true: Any, y_prob: Any) -> dict[str, tuple[Any, ...]]:
-    """Return the arguments of `assess` for each model by name."""
-    if isinstance(y_prob, Mapping):
-        models = {str(name): (y_true, one) for name, one in y_prob.items()}
-    elif isinstance(y_true, Mapping):
-        models = {str(name): (one, y_prob) for name, one in y_true.items()}
-    else:
-        models = {"": (y_true, y_prob)}
-    if not models:
-        raise CalibrantError("must hold at least one model", argument="y_prob", value={})
-    return models
