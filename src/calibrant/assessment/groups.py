@@ -284,8 +284,7 @@ def by_group(
         1 - level. "benjamini_hochberg": so is the expected proportion of calibrated groups among
         those called miscalibrated.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
 
         A cluster may have rows in several groups; the groups are then tested as if it had not.
     level : float

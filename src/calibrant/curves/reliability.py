@@ -141,8 +141,7 @@ def reliability_curve(
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     bandwidth : {"cv", "smece", "silverman"} or float, optional
         Of "smooth": "cv" (default), cross-validated; a number, residuals smoothed at that scale;
         "smece", the curve of Błasiok and Nakkiran, outcomes smoothed at the scale smECE. Of
@@ -316,8 +315,7 @@ def local_calibration_error(
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     bandwidth : {"silverman"} or float
         The standard deviation of the kernel.
     kernel : {"gaussian", "triweight"}

@@ -255,8 +255,7 @@ def compare(
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional

@@ -153,8 +153,7 @@ def cumulative_test(
         "asymptotic": the distribution of Brownian motion at statistic / sigma. "monte_carlo": the
         rank among simulated samples, (1 + number at least as large) / (1 + n_resamples).
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
 
         P-values are then simulated, whatever the method.
     n_resamples : int

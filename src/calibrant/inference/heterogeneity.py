@@ -340,7 +340,7 @@ def heterogeneity(
 
     Centres are a sample of those where predictions might be used: the prediction interval says
     what a new one would have, and is wider than the confidence interval of the mean however many
-    rows there are. Clusters answer another question: how sure the mean is.
+    rows there are. Clusters answer another question: how certain the mean is.
 
     "integrated" weights every tau by its restricted likelihood: the predictive distribution of a
     uniform prior of tau. In normal data, where centres differ as much as or less than their own

@@ -193,8 +193,7 @@ def calibration_test(
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     n_resamples : int
         Number of draws of the noise, at least 39.
 

@@ -123,8 +123,7 @@ def spiegelhalter_test(
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
@@ -236,8 +235,7 @@ def calibration_slope_test(
     level : float
         Confidence level.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional

@@ -1,7 +1,7 @@
 """Calibration in scikit-learn: displays of estimators, and scorers.
 
 The displays are those of :mod:`calibrant.plot` by scikit-learn's conventions: made by
-`from_estimator` or `from_predictions`, drawn again by `plot`. They keep results, not rows. Without
+`from_estimator` or `from_predictions`, redrawn by `plot`. They keep results, not rows. Without
 `ax` the figure is pyplot's, so that ``plt.show()`` shows it. A display drawn on the Axes of another
 is added to it, in the next colour and with its own name.
 
