@@ -128,8 +128,8 @@ def draw_murphy(
     curves: list[MurphyCurve],
     names: list[str],
     *,
-    color: Colors = None,
-    regret: ThresholdRegret | None = None,
+    color: Colors,
+    regret: ThresholdRegret | None,
 ) -> Axes:
     """Draw Murphy curves on an Axes in addition to what is there."""
     shown = _named(ax, "murphy", [curve.thinned() for curve in curves], names, color)
@@ -230,8 +230,8 @@ def draw_decision(
     curves: list[DecisionCurve],
     names: list[str],
     *,
-    color: Colors = None,
-    mark: float | None = None,
+    color: Colors,
+    mark: float | None,
 ) -> Axes:
     """Draw decision curves on an Axes in addition to what is there."""
     shown = _named(ax, "decision", curves, names, color)
