@@ -373,8 +373,8 @@ def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
 
 def _parts(found: Comparison) -> list[RenderableType]:
     """Return a comparison as parts to show: a ranking, and the differences of all pairs."""
-    from calibrant.cli.screen import Sheet, fitted
-    from calibrant.formatting import count, p_text, percent
+    from calibrant.cli.screen import Sheet, fitted, p_value
+    from calibrant.formatting import percent
 
     level, raw = f"{percent(found.level)} interval", "raw value"
     ranking = Sheet("model", ("rank", found.measure, level, raw), (raw, "rank"))
@@ -386,10 +386,10 @@ def _parts(found: Comparison) -> list[RenderableType]:
     pairs = Sheet("difference", ("value", level, "P", "P adjusted"), ("P", level))
     for pair in found.pairs:
         ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
-        p_values = (p_text(pair.p_value, ""), p_text(pair.p_adjusted, ""))
+        p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
         pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *p_values))
     note = (
-        f"n = {count(found.n)}; lower is better; rank: 1 + number of significantly better models, "
-        f"by P adjusted for the number of pairs, at most {1 - found.level:.2g}."
+        f"n = {found.n:,}; lower is better; rank: 1 + number of significantly better models, by "
+        f"P adjusted for the number of pairs, at most {1 - found.level:.2g}."
     )
     return [*fitted(ranking), "", *fitted(pairs), "", note]

@@ -136,8 +136,7 @@ def _parts(found: Recalibration) -> list[RenderableType]:
     """Return a recalibration as parts to show: a sentence, and the scores of all methods."""
     from rich.text import Text
 
-    from calibrant.cli.screen import Sheet, fitted
-    from calibrant.formatting import p_text
+    from calibrant.cli.screen import Sheet, fitted, p_value
 
     sentence, _, _ = repr(found).partition("\n")
     # Assessments of several classes have a Brier score, too, of the confidence alone.
@@ -147,6 +146,6 @@ def _parts(found: Recalibration) -> list[RenderableType]:
     sheet.add("as given", cells=[f"{found.score_before:.4f}"])
     for one in found.candidates:
         gain = (f"{one.improvement:+.5f}", f"{one.standard_error:.5f}")
-        cells = (f"{one.score:.4f}", *gain, p_text(one.p_value, ""))
+        cells = (f"{one.score:.4f}", *gain, p_value(one.p_value))
         sheet.add(one.method, cells=cells, style="bold" * (one.method == found.method))
     return [Text(sentence, style="bold"), "", *fitted(sheet)]

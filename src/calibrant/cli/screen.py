@@ -165,7 +165,7 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
         error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
         means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.bias_corrected))
         interval = f"{error.low:.4f} to {error.high:.4f}"
-        p_adjusted = p_text(row.p_adjusted, "") + (" *" if is_found else "  ")
+        p_adjusted = p_value(row.p_adjusted) + (" *" if is_found else "  ")
         cells = (count(row.n), *means, interval, p_adjusted)
         sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
     parts: list[RenderableType] = [*fitted(sheet), ""]
@@ -177,6 +177,11 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
         parts.append(f"- Too few rows or events for a conclusion: {listed}.")
     parts += [f"- {group_name(row.group)}: {row.note}." for row in table if row.note]
     return parts
+
+
+def p_value(value: float) -> str:
+    """Return a P-value with two digits, and nothing where there is no test."""
+    return p_text(value, missing="")
 
 
 def fitted(sheet: Sheet) -> list[RenderableType]:
