@@ -2,13 +2,15 @@
 
     python tools/measure_index.py
 
-Rows come from the registry of measures; papers from the references of their docstrings.
+Rows come from the registry of measures, for those in the reference, which they link to; papers from
+the references of their docstrings.
 """
 
 import re
 from inspect import getdoc
 from pathlib import Path
 
+import calibrant
 from calibrant.measures.registry import MeasureInfo, measures
 
 PAGE = Path(__file__).parents[1] / "docs" / "measures" / "index.md"
@@ -27,7 +29,8 @@ _PAPER = re.compile(r"([^\d\"]+?),? (?:\"[^\"]+\" )?\((\d{4})\)")
 
 def text() -> str:
     """Return the page."""
-    return HEAD + "".join(map(_row, measures().values()))
+    listed = (info for info in measures().values() if info.name in calibrant.__all__)
+    return HEAD + "".join(map(_row, listed))
 
 
 def _row(info: MeasureInfo) -> str:

@@ -69,6 +69,12 @@ def fixed(value: float, digits: int) -> Number:
     return _printed(value, f"{round(value, digits) + 0.0:.{digits}f}")
 
 
+def with_interval(value: float, low: float, high: float) -> tuple[Number, Number, Number]:
+    """Return a value and the ends of its interval with the decimals that its width shows."""
+    digits = decimals(low, high)
+    return fixed(value, digits), fixed(low, digits), fixed(high, digits)
+
+
 def significant(value: float, digits: int = 4) -> Number:
     """Return a number with a given number of significant digits."""
     return _printed(value, f"{value:.{digits}g}")
@@ -249,7 +255,15 @@ def cells(values: Iterable[Any], digits: int = 4) -> list[str]:
 
 def p_cells(values: Iterable[float]) -> list[str]:
     """Return a column of P-values as text."""
-    return [_MISSING if math.isnan(one) else _p_text(one) for one in values]
+    return [p_text(one) for one in values]
+
+
+def p_text(value: float, missing: str = _MISSING) -> str:
+    """Return a P-value in ASCII, after its sign where that is not equality."""
+    if math.isnan(value):
+        return missing
+    sign, number = plain_p_value(value)
+    return number if sign == "=" else f"{sign} {number}"
 
 
 def interval_cells(low: Iterable[float], high: Iterable[float], digits: int = 4) -> list[str]:
@@ -266,16 +280,11 @@ def field_text(name: str, value: Any, interval: tuple[Any, Any] = (None, None)) 
         return text if len(value) <= 8 else f"{text} of {len(value)}"
     if not isinstance(value, float):
         return repr(value)
-    if name.startswith("p_") and not math.isnan(value):
-        return _p_text(value)
+    if name.startswith("p_"):
+        return p_text(value, "nan")
     if isinstance(interval[0], float) and name in _INTERVAL_FIELDS:
         return f"{value:.{decimals(*interval, 3)}f}"
     return f"{value:.4g}"
-
-
-def _p_text(value: float) -> str:
-    sign, number = plain_p_value(value)
-    return number if sign == "=" else f"{sign} {number}"
 
 
 def _ends(column: Sequence[str]) -> list[str]:

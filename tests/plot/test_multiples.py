@@ -38,6 +38,15 @@ def test_a_panel_a_group():
         assert_drawn(curve, ax)
 
 
+def test_rows_without_a_group_and_groups_of_two_columns():
+    west = np.where(SEASON % 2, "west", None)
+    (first, none) = small_multiples(*FLARES, by=west.tolist(), kind="cumulative")
+    assert (first.get_title(), none.get_title()) == ("west", "(none)")
+    crossed = {"season": SEASON // 2, "side": SEASON % 2}
+    panels = small_multiples(*FLARES, by=crossed, kind="cumulative")
+    assert [ax.get_title() for ax in panels] == ["0, 0", "0, 1", "1, 0", "1, 1"]
+
+
 def test_weights_go_with_their_rows():
     weight = np.where(SEASON == 1, 2.0, 0.5 + FLARES.y_prob)
     panels = small_multiples(*FLARES, by=SEASON, sample_weight=weight, band=None)
@@ -115,7 +124,7 @@ def test_results_and_a_figure_of_ones_own():
     ("options", "sentence"),
     [
         ({}, "needs several panels"),
-        ({"by": [1, 2]}, "by must have as many rows as y_true"),
+        ({"by": [1, 2]}, "by must have one label per row; got 2 labels for 731 rows"),
         ({"by": ["a", 1, None] * 243 + [1, 2]}, "by must hold labels of one type"),
         ({"multiclass": "classwise"}, "y_prob must have one column per class"),
         ({"by": SEASON, "kind": "pie"}, "kind must be one of 'reliability', 'cumulative'"),

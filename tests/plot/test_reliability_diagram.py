@@ -473,7 +473,7 @@ def test_options_without_a_say_are_refused():
         reliability(cb.bin_table(*FLARES), FLARES.y_prob)
     with pytest.raises(cb.CalibrantError, match="table goes with a Curve"):
         reliability(*FLARES, table=cb.bin_table(*FLARES))
-    with pytest.raises(cb.CalibrantError, match="empty mapping"):
+    with pytest.raises(cb.CalibrantError, match="y_prob must hold at least one model"):
         reliability(FLARES.y_true, {})
 
 

@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import Result, TabularResult, columns_of
-from calibrant.assessment.assess import Certain, effective_rows
+from calibrant.assessment.assess import Certain
 from calibrant.data import validation
 from calibrant.data.classes import FrameOptions, RowOptions, one_problem
-from calibrant.data.labels import read_labels
+from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
@@ -266,8 +266,7 @@ def by_group(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels (see `pos_label`) or classes.
 
         A dictionary of sketches, one per group, such as :func:`calibrant.sketch` makes with ``by``,
         replaces all three arrays.
@@ -279,15 +278,13 @@ def by_group(
         or a dictionary of columns, or with `data` a list of names, makes one group per
         combination, a tuple.
     data : dataframe, optional
-        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
-        several as a list.
+        Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     adjust : {"holm", "benjamini_hochberg"}
         "holm": the probability that any calibrated group is called miscalibrated is at most
         1 - level. "benjamini_hochberg": so is the expected proportion of calibrated groups among
         those called miscalibrated.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
 
         A cluster may have rows in several groups; the groups are then tested as if it had not.
     level : float
@@ -307,11 +304,9 @@ def by_group(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
     align : bool
         Whether pandas objects with different indexes are refused; False pairs rows by position.
 
@@ -454,7 +449,7 @@ class _Assessor:
 
 
 def _is_small(problem: Problem, mean_prediction: float) -> bool:
-    rows = effective_rows(problem)
+    rows = problem.effective_rows
     events = rows * min(mean_prediction, 1 - mean_prediction)
     return rows < _FEW_ROWS or events < _FEW_EVENTS
 
@@ -491,9 +486,7 @@ def _split(
             hint="join rare ones, or give a part of them at a time",
             maximum=maximum,
         )
-    order = np.argsort(code, kind="stable")
-    ends = np.searchsorted(code[order], np.arange(1, len(names)))
-    for group, rows in zip(names, np.split(order, ends), strict=True):
+    for group, rows in zip(names, rows_by_code(code, len(names)), strict=True):
         yield group, whole.rows.take(rows), None if cluster is None else cluster[rows]
 
 

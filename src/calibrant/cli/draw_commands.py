@@ -163,13 +163,7 @@ def _panels(models: dict[str, Data], kind: str, asked: dict[str, int]) -> Figure
     if data.groups is None:
         sketches = {group_name(group): one for group, one in data.pair[0].items()}
         return small_multiples(sketches, kind=kind, **asked).figure  # type: ignore[arg-type]
-    groups = data.groups
-    if isinstance(groups, dict):
-        groups = list(zip(*groups.values(), strict=True))
-    # Rows without a group have a panel, too.
-    if None in groups or any(isinstance(group, tuple) for group in groups):
-        groups = [group_name(group) for group in groups]
-    return data.call(small_multiples, kind=kind, by=groups, **asked).figure
+    return data.call(small_multiples, kind=kind, by=data.groups, **asked).figure
 
 
 def _check_one_model(models: dict[str, Data], option: str) -> None:

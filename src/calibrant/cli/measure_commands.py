@@ -358,27 +358,25 @@ def side_by_side(models: dict[str, Data]) -> Data:
 def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
     """Return the predictions of the second model, with its classes in the order of the first."""
     (one, a), (other, b) = first, second
+    from calibrant.data.labels import listed
+
     classes, others = (data.options.get("labels", ()) for data in (a, b))
     if classes == others:
         return b.pair[1]
     if set(classes) != set(others):
         raise CalibrantError(
-            f"models must have the same classes; in {one!r:.80} they are {_listed(classes)} and in "
-            f"{other!r:.80} {_listed(others)}"
+            f"models must have the same classes; in {one!r:.80} they are {listed(classes)} and in "
+            f"{other!r:.80} {listed(others)}"
         )
     return b.pair[1][:, [others.index(name) for name in classes]]
-
-
-def _listed(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:6])) + ", ..." * (len(names) > 6)
 
 
 def _parts(found: Comparison) -> list[RenderableType]:
     """Return a comparison as parts to show: a ranking, and the differences of all pairs."""
     from calibrant.cli.screen import Sheet, fitted, p_value
+    from calibrant.formatting import percent
 
-    level = f"{100 * found.level:g}% interval"
-    raw = "raw value"
+    level, raw = f"{percent(found.level)} interval", "raw value"
     ranking = Sheet("model", ("rank", found.measure, level, raw), (raw, "rank"))
     for model in found.models:
         one = model.estimate

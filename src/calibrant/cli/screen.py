@@ -20,7 +20,7 @@ import numpy as np
 
 from calibrant.cli.messages import is_terminal, write
 from calibrant.curves.reliability_view import Window
-from calibrant.formatting import count, decimals, group_name, percent, plain_p_value, shortened
+from calibrant.formatting import count, decimals, group_name, p_text, percent, shortened
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -181,10 +181,7 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
 
 def p_value(value: float) -> str:
     """Return a P-value with two digits, and nothing where there is no test."""
-    if math.isnan(value):
-        return ""
-    sign, number = plain_p_value(value)
-    return number if sign == "=" else f"{sign} {number}"
+    return p_text(value, missing="")
 
 
 def fitted(sheet: Sheet) -> list[RenderableType]:

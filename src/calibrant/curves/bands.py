@@ -317,16 +317,12 @@ class ClusterSums:
         cls, problem: Problem, cell_of: CellOf, n_cells: int, clusters: Clusters
     ) -> ClusterSums:
         """Gather them in one pass."""
-        n_bundles, start = int(clusters.bundle.max()) + 1, 0
-        sums = np.zeros((2, n_bundles * n_cells))
-        for p, y, given in problem.rows.blocks():
-            rows = slice(start, start + len(p))
-            start = rows.stop
-            w = clusters.sign[rows] if given is None else given * clusters.sign[rows]
-            place = clusters.bundle[rows] * n_cells + cell_of(p)
+        sums = np.zeros((2, clusters.n_bundles * n_cells))
+        for bundle, p, y, w in clusters.blocks(problem):
+            place = bundle * n_cells + cell_of(p)
             np.add.at(sums[0], place, w)
             np.add.at(sums[1], place, w * y)
-        weight, true = sums.reshape(2, n_bundles, n_cells)
+        weight, true = sums.reshape(2, -1, n_cells)
         return cls(weight, true, clusters.n)
 
     def design_effect(self, residual: FloatArray, variance: FloatArray) -> FloatArray:

@@ -18,11 +18,11 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from calibrant._base import AnyArray, FloatArray, IntArray, TabularResult
-from calibrant.curves.features import Feature, factors, read_feature
+from calibrant.curves.features import Feature, read_feature
 from calibrant.data import validation
 from calibrant.data.binning import nearest_cuts
 from calibrant.data.classes import one_problem
-from calibrant.data.labels import sorted_names
+from calibrant.data.labels import factors, sorted_names
 from calibrant.data.problem import Index
 from calibrant.data.rows import Sample, check_same_index
 from calibrant.data.validation import as_array, read_weights
@@ -142,8 +142,7 @@ def bias_along(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels (see `pos_label`) or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     feature : array_like
@@ -163,18 +162,15 @@ def bias_along(
     simultaneous : bool
         Whether intervals hold all at once, or each by itself.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------

@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import RowOptions, one_problem, rows_by_model
 from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, as_array, read_generator
@@ -246,8 +246,7 @@ def murphy_curve(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     thresholds : array_like, optional
@@ -267,11 +266,9 @@ def murphy_curve(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -346,11 +343,9 @@ def decision_curve(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     thresholds : array_like, optional
         Thresholds in [0, 1) that do not decrease. By default all at which the curves jump or have
         a kink: 0, every distinct score, twice, and the values of the isotonic regression.
@@ -361,11 +356,9 @@ def decision_curve(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -402,9 +395,7 @@ def decision_curve(
         return DecisionCurve.of(murphy_of(problem, given), standardize=standardize)
 
     if isinstance(y_prob, Mapping):
-        if not y_prob:
-            raise CalibrantError("must hold at least one model", argument="y_prob", value={})
-        return {str(name): curve_of(prob) for name, prob in y_prob.items()}
+        return {name: curve_of(prob) for name, (_, prob) in rows_by_model(y_true, y_prob).items()}
     return curve_of(y_prob)
 
 

@@ -16,8 +16,7 @@ import numpy.typing as npt
 
 from calibrant._base import AnyArray
 from calibrant.data import validation
-from calibrant.data.labels import is_missing
-from calibrant.data.problem import Index
+from calibrant.data.labels import factors, is_missing, objects
 from calibrant.data.validation import as_array, one_column
 from calibrant.errors import CalibrantError
 
@@ -75,7 +74,7 @@ def _from_column(column: Any) -> Feature:
         return Feature("dates", since_1970.view(_DATES), missing, name)
     if dtype in (nw.Boolean, nw.String, nw.Categorical, nw.Enum):
         order = tuple(dtype.categories) if dtype == nw.Enum else ()
-        return Feature("names", _objects(column.to_list()), missing, name, order)
+        return Feature("names", objects(column.to_list()), missing, name, order)
     if dtype == nw.Object:
         return _from_objects(column.to_list(), name)
     raise _unknown_type(dtype)
@@ -88,7 +87,7 @@ def _from_array(values: AnyArray) -> Feature:
     if kind == "M":
         return Feature("dates", values.astype(_DATES), np.isnat(values))
     if kind in "bUT":
-        return Feature("names", _objects(values.tolist()), np.zeros(len(values), dtype=bool))
+        return Feature("names", objects(values.tolist()), np.zeros(len(values), dtype=bool))
     if kind == "O":
         return _from_objects(values.tolist())
     raise _unknown_type(values.dtype)
@@ -112,15 +111,7 @@ def _from_objects(values: Sequence[Any], name: str = "") -> Feature:
         if not issubclass(one, Hashable):
             raise _unknown_type(one.__name__)
     missing = np.array([value is None for value in values], dtype=bool)
-    return Feature("names", _objects(values), missing, name)
-
-
-def factors(values: Sequence[Any]) -> tuple[list[Any], Index]:
-    """Return the distinct values in order of appearance, and the index of each row's."""
-    distinct = list(dict.fromkeys(values))
-    number = {value: i for i, value in enumerate(distinct)}
-    code = np.fromiter(map(number.__getitem__, values), dtype=np.intp, count=len(values))
-    return distinct, code
+    return Feature("names", objects(values), missing, name)
 
 
 def _are_numbers(types: set[type]) -> bool:
@@ -134,12 +125,6 @@ def _numbers(values: AnyArray, name: str = "") -> Feature:
     numbers = np.where(missing, 0.0, values).astype(np.float64)
     validation.check_finite(numbers, "feature")
     return Feature("numbers", numbers, missing, name)
-
-
-def _objects(values: Sequence[Any]) -> AnyArray:
-    objects = np.empty(len(values), dtype=object)
-    objects[:] = values
-    return objects
 
 
 def _unknown_type(what: object) -> CalibrantError:

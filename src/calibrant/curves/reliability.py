@@ -115,8 +115,7 @@ def reliability_curve(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     method : {"smooth", "density", "binned", "isotonic", "loess"}
@@ -142,21 +141,18 @@ def reliability_curve(
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     bandwidth : {"cv", "smece", "silverman"} or float, optional
         Of "smooth": "cv" (default), cross-validated; a number, residuals smoothed at that scale;
         "smece", the curve of Błasiok and Nakkiran, outcomes smoothed at the scale smECE. Of
         "density": "silverman" (default), or a number, outcomes smoothed at that scale.
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
 
         For "binned".
     strategy : {"uniform", "quantile"} or array_like
-        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
-        `n_bins` is ignored.
+        Bins of equal width or nearly equal weight, or edges from 0 to 1, which fix `n_bins`.
 
         For "binned".
     sample_weight : array_like independent of the outcome given `y_prob`, optional
@@ -164,11 +160,9 @@ def reliability_curve(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -308,8 +302,7 @@ def local_calibration_error(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     band : {"confidence", "consistency"} or None
@@ -322,8 +315,7 @@ def local_calibration_error(
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     bandwidth : {"silverman"} or float
         The standard deviation of the kernel.
     kernel : {"gaussian", "triweight"}
@@ -333,11 +325,9 @@ def local_calibration_error(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------

@@ -289,6 +289,20 @@ def one_problem(
     return next(reduction.problems())
 
 
+def rows_by_model(y_true: Any, y_prob: Any) -> dict[str, tuple[Any, Any]]:
+    """Return what is given of each of several models by name, or of one by the name ""."""
+    if isinstance(y_true, Mapping):
+        found = {str(name): (one, y_prob) for name, one in y_true.items()}
+    elif isinstance(y_prob, Mapping):
+        found = {str(name): (y_true, one) for name, one in y_prob.items()}
+    else:
+        return {"": (y_true, y_prob)}
+    if not found:
+        argument = "y_true" if isinstance(y_true, Mapping) else "y_prob"
+        raise CalibrantError("must hold at least one model", argument=argument, value={})
+    return found
+
+
 def check_is_one(multiclass: Any, labels: Sequence[Any] | None = None) -> None:
     """Refuse what represents several binary problems."""
     _check_unambiguous(multiclass, labels)

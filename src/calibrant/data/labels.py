@@ -301,16 +301,23 @@ def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
                 position=row,
                 hint="remove or fill such rows",
             )
-        return _looked_up(y)
+        return factors(y.tolist())
     present, inverse = np.unique(y, return_inverse=True)
     return present.tolist(), inverse.reshape(len(y))
 
 
-def _looked_up(labels: AnyArray) -> tuple[list[Any], Index]:
-    """Return the labels that occur, and which of them each row has; they need no order."""
+def factors(values: Iterable[Any]) -> tuple[list[Any], Index]:
+    """Return the distinct values in order of appearance, and which of them each row has."""
     number: dict[Any, int] = {}
-    codes = [number.setdefault(label, len(number)) for label in labels.tolist()]
+    codes = [number.setdefault(value, len(number)) for value in values]
     return list(number), np.array(codes, dtype=np.intp)
+
+
+def objects(values: Sequence[Any]) -> AnyArray:
+    """Return values as they are in an array: numpy would make text of 1 in [1, "a"]."""
+    array = np.empty(len(values), dtype=object)
+    array[:] = values
+    return array
 
 
 def _may_hold_numbers(y: AnyArray) -> bool:
@@ -352,6 +359,12 @@ def read_labels(
     return _codes(labels, missing, name)
 
 
+def rows_by_code(code: Index, n: int) -> list[Index]:
+    """Return the rows that have each of the codes 0 to n - 1."""
+    order = np.argsort(code, kind="stable")
+    return np.split(order, np.searchsorted(code[order], np.arange(1, n)))
+
+
 def _crossed(parts: Iterable[tuple[list[Any], Index]]) -> tuple[list[Any], Index]:
     """Return the combinations of labels that occur, in order, and which of them each row has."""
     names, codes = zip(*parts, strict=True)
@@ -367,10 +380,7 @@ def _labels(given: Any, name: str) -> tuple[AnyArray, npt.NDArray[np.bool_]]:
     column = nw.from_native(given, series_only=True, pass_through=True)
     is_column = isinstance(column, nw.Series)
     if is_column or isinstance(given, list | tuple):
-        # As they are: numpy would make text of 1 in [1, "a"].
-        values = column.to_list() if is_column else list(given)
-        labels = np.empty(len(values), dtype=object)
-        labels[:] = values
+        labels = objects(column.to_list() if is_column else given)
     else:
         labels = one_column(as_array(given, name), name)
     missing = _are_missing(labels)
@@ -390,7 +400,7 @@ def _codes(labels: AnyArray, missing: npt.NDArray[np.bool_], name: str) -> tuple
         for label in known.tolist():
             if not isinstance(label, Hashable):
                 raise CalibrantError("must hold hashable labels", argument=name, value=label)
-        present, inverse = _looked_up(known)
+        present, inverse = factors(known.tolist())
     else:
         values, inverse = np.unique(known, return_inverse=True)
         present = values.tolist()

@@ -116,6 +116,11 @@ class Problem(ABC):
         """The rows themselves, validated."""
 
     @property
+    def effective_rows(self) -> float:
+        """The effective number of rows, W^2 / sum w^2."""
+        return self.weight**2 / float(self.pooled.weight_squared.sum())
+
+    @property
     def cell_width(self) -> float:
         """The width of the cells in which scores are known; 0 where they are known exactly."""
         return 0.0

@@ -117,8 +117,7 @@ class Sketch:
         sample_weight : array_like, optional
             Non-negative weights; rows of weight 0 are ignored.
         pos_label : label, optional
-            The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and
-            yes, or false and true.
+            Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
         Returns
         -------

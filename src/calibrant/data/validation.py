@@ -368,23 +368,23 @@ def outside_weights(w: Any) -> Any:
     return (w < MIN_WEIGHT) | (w > MAX_WEIGHT)
 
 
-def check_outcomes(y: AnyArray, name: str = "y_true") -> None:
+def check_outcomes(y: AnyArray) -> None:
     """Refuse numeric outcomes outside [0, 1], with a hint of what they look like."""
     if are_unit(y):
         return
-    check_finite(y, name)
+    check_finite(y, "y_true")
     labels = np.unique(y)
     if len(labels) <= 2 or np.all(labels == np.round(labels)):
-        raise not_binary(labels.tolist(), name)
-    refuse(y, (y < 0) | (y > 1), name, "must lie in [0, 1]", "soft labels are probabilities")
+        raise not_binary(labels.tolist())
+    refuse(y, (y < 0) | (y > 1), "y_true", "must lie in [0, 1]", "soft labels are probabilities")
 
 
-def not_binary(labels: Sequence[Any], name: str = "y_true") -> CalibrantError:
+def not_binary(labels: Sequence[Any]) -> CalibrantError:
     """Return the error of labels of which it is unknown which is positive."""
     if len(labels) > 2:
         return CalibrantError(
             "must be 0 or 1 (or soft) for one column of probabilities",
-            argument=name,
+            argument="y_true",
             value=labels[-1],
             found="{n_labels} labels such as {value}",
             hint=ONE_COLUMN_PER_CLASS,
@@ -392,7 +392,7 @@ def not_binary(labels: Sequence[Any], name: str = "y_true") -> CalibrantError:
         )
     return CalibrantError(
         "must be 0 or 1 (or soft, in [0, 1])",
-        argument=name,
+        argument="y_true",
         value=labels[-1],
         found="the labels {first} and {value}" if len(labels) == 2 else "{value} in every row",
         hint="name the positive one with {pos_label}",

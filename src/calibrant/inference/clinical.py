@@ -177,15 +177,13 @@ def clinical_summary(
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     data : dataframe, optional
-        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
-        several as a list.
+        Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     smoother : {"loess", "kernel"}
         The fitted curve f. "loess": R's default, span 0.75, degree 2, tricube weights. "kernel":
         p plus the mean residual by the Gaussian kernel of Silverman's bandwidth, which depends on
         the scores alone.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     level : float
@@ -197,11 +195,9 @@ def clinical_summary(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
     align : bool
         Whether pandas objects with different indexes are refused; False pairs rows by position.
 
@@ -269,11 +265,7 @@ def clinical_summary(
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     y_true, y_prob, sample_weight, clusters = read_columns(
-        *(data, align),
-        y_true=y_true,
-        y_prob=y_prob,
-        sample_weight=sample_weight,
-        clusters=clusters,
+        data, align, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, clusters=clusters
     )
     problem = hard_outcomes(
         one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)

@@ -205,8 +205,8 @@ class _Shape:
         """Return the components, as many as rows and cells allow."""
         information = cells.weight * fitted * (1 - fitted)
         total, n_linear = float(information.sum()), design.shape[1]
-        room = min(len(fitted) - n_linear, float(cells.rows.sum()) / _ROWS_PER_COMPONENT)
-        n = max(min(_COMPONENTS, int(room)), 0)
+        most = min(len(fitted) - n_linear, float(cells.rows.sum()) / _ROWS_PER_COMPONENT)
+        n = max(min(_COMPONENTS, int(most)), 0)
         u = (np.cumsum(information) - information / 2) / total
         waves = np.cos(np.pi * np.arange(1, n + 1) * u[:, None])
         root = np.sqrt(information)[:, None]

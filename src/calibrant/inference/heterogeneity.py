@@ -28,7 +28,7 @@ from scipy.special import ndtr, ndtri, stdtrit
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
-from calibrant.data.labels import read_labels
+from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Problem
 from calibrant.data.rows import Sample
 from calibrant.errors import CalibrantError
@@ -317,11 +317,9 @@ def heterogeneity(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -342,7 +340,7 @@ def heterogeneity(
 
     Centres are a sample of those where predictions might be used: the prediction interval says
     what a new one would have, and is wider than the confidence interval of the mean however many
-    rows there are. Clusters answer another question: how sure the mean is.
+    rows there are. Clusters answer another question: how certain the mean is.
 
     "integrated" weights every tau by its restricted likelihood: the predictive distribution of a
     uniform prior of tau. In normal data, where centres differ as much as or less than their own
@@ -393,9 +391,7 @@ def _centres(
         raise CalibrantError(
             "must hold at least two centres", argument="centre", value=1, found="one"
         )
-    order = np.argsort(code, kind="stable")
-    parts = np.split(order, np.searchsorted(code[order], np.arange(1, len(names))))
-    return names, (problem.rows.take(rows) for rows in parts)
+    return names, (problem.rows.take(rows) for rows in rows_by_code(code, len(names)))
 
 
 def _centre_row(

@@ -51,6 +51,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -130,30 +131,37 @@ class Clusters:
     def of_codes(cls, code: Index, rng: Generator) -> Clusters:
         """Return the clusters of rows known by numbers, some of which may not occur."""
         names, code = np.unique(code, return_inverse=True)
-        return cls._of_codes(code, len(names), rng)
-
-    @classmethod
-    def single_rows(cls, n: int, rng: Generator) -> Clusters:
-        """Return n rows, each a cluster of its own."""
-        return cls._of_codes(np.arange(n), n, rng)
-
-    @classmethod
-    def _of_codes(cls, code: Index, n: int, rng: Generator) -> Clusters:
+        n = len(names)
         if n <= _MOST_BUNDLES:
             return cls(code, np.ones(len(code)), n)
         bundle = rng.permutation(n) % _MOST_BUNDLES
         return cls(bundle[code], rng.choice([-1.0, 1.0], n)[code], n)
 
+    @classmethod
+    def single_rows(cls, n: int, rng: Generator) -> Clusters:
+        """Return n rows, each a cluster of its own."""
+        return cls.of_codes(np.arange(n), rng)
+
+    @property
+    def n_bundles(self) -> int:
+        """The number of bundles of clusters, or of clusters where they are few."""
+        return int(self.bundle.max()) + 1
+
+    def blocks(
+        self, problem: Problem
+    ) -> Iterator[tuple[Index, FloatArray, FloatArray, FloatArray]]:
+        """Yield bundle, p, y and signed weight of the rows, block by block."""
+        start = 0
+        for p, y, w in problem.rows.blocks():
+            rows = slice(start, start + len(p))
+            start, sign = rows.stop, self.sign[rows]
+            yield self.bundle[rows], p, y, sign if w is None else w * sign
+
     def moves(self, problem: Problem, cell_of: CellOf, residual: FloatArray) -> FloatArray:
         """Return the deviations of the residual totals of bundles, shape (bundles, cells)."""
-        n_cells, n_bundles = len(residual), int(self.bundle.max()) + 1
+        n_cells, n_bundles = len(residual), self.n_bundles
         moved, weight = np.zeros(n_bundles * n_cells), np.zeros(n_bundles)
-        start = 0
-        for p, y, given in problem.rows.blocks():
-            rows = slice(start, start + len(p))
-            start = rows.stop
-            w = self.sign[rows] if given is None else given * self.sign[rows]
-            bundle = self.bundle[rows]
+        for bundle, p, y, w in self.blocks(problem):
             np.add.at(moved, bundle * n_cells + cell_of(p), w * (y - p))
             weight += np.bincount(bundle, w, minlength=n_bundles)
         moves = moved.reshape(n_bundles, n_cells) - np.outer(weight / problem.weight, residual)

@@ -32,7 +32,7 @@ from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, p_cells, plain_p_value
+from calibrant.formatting import TextTable, p_cells, p_text, plain_p_value
 from calibrant.formatting import cells as text_cells
 from calibrant.inference.cumulative_tests import SMALLEST
 from calibrant.inference.intervals import Cells, Clusters
@@ -139,10 +139,7 @@ class CalibrationTest(TabularResult):
         sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
         text = f"p {sign} {number}"
         if self.is_least and not math.isnan(self.p_asymptotic):
-            sign, number = plain_p_value(self.p_asymptotic)
-            text += (
-                f" by simulation, {number if sign == '=' else f'{sign} {number}'} asymptotically"
-            )
+            text += f" by simulation, {p_text(self.p_asymptotic)} asymptotically"
         rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         found = self._columns()
         table = {
@@ -192,13 +189,11 @@ def calibration_test(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     n_resamples : int
         Number of draws of the noise, at least 39.
 
@@ -210,11 +205,9 @@ def calibration_test(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------

@@ -287,14 +287,9 @@ def _cluster_totals(
     """Return the residual totals of (bundles of) clusters, shape (bundles, filled cells)."""
     place = np.zeros(int(filled[-1]) + 1, dtype=np.intp)
     place[filled] = np.arange(len(filled))
-    totals = np.zeros((int(clusters.bundle.max()) + 1, len(filled)))
-    start = 0
-    for p, y, w in problem.rows.blocks():
-        rows = slice(start, start + len(p))
-        start = rows.stop
-        residual = (y - p) * clusters.sign[rows]
-        at = (clusters.bundle[rows], place[cell_of(p)])
-        np.add.at(totals, at, residual if w is None else residual * w)
+    totals = np.zeros((clusters.n_bundles, len(filled)))
+    for bundle, p, y, w in clusters.blocks(problem):
+        np.add.at(totals, (bundle, place[cell_of(p)]), w * (y - p))
     return totals
 
 

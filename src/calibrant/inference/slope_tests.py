@@ -117,25 +117,21 @@ def spiegelhalter_test(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
 
         Soft labels, whose noise is unknown, are refused.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -239,18 +235,15 @@ def calibration_slope_test(
     level : float
         Confidence level.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------

@@ -1,7 +1,7 @@
 """Calibration in scikit-learn: displays of estimators, and scorers.
 
 The displays are those of :mod:`calibrant.plot` by scikit-learn's conventions: made by
-`from_estimator` or `from_predictions`, drawn again by `plot`. They keep results, not rows. Without
+`from_estimator` or `from_predictions`, redrawn by `plot`. They keep results, not rows. Without
 `ax` the figure is pyplot's, so that ``plt.show()`` shows it. A display drawn on the Axes of another
 is added to it, in the next colour and with its own name.
 
@@ -100,8 +100,7 @@ class ReliabilityDisplay(Display):
     estimator_name : str, optional
         Name of the estimator.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Attributes
     ----------
@@ -166,8 +165,7 @@ class ReliabilityDisplay(Display):
         Parameters
         ----------
         y_true : array_like of outcomes or soft labels
-            Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-            classes.
+            Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels (see `pos_label`) or classes.
         y_prob : array_like
             Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
         name : str, optional
@@ -255,8 +253,7 @@ class CumulativeDisplay(Display):
     estimator_name : str, optional
         Name of the estimator.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Attributes
     ----------

@@ -21,6 +21,7 @@ import numpy as np
 
 from calibrant._base import AnyArray
 from calibrant.data import validation
+from calibrant.data.labels import objects
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import ABOVE, BELOW, LOGIT_REACH, Cells, CellTable
 from calibrant.errors import MissingDependencyError
@@ -323,9 +324,7 @@ def _array(name: str, values: list[Any]) -> AnyArray:
     """Return a column of numbers, or of whatever names groups, exactly."""
     if name != _BY and all(isinstance(value, int | float) for value in values):
         return np.array(values)
-    array = np.empty(len(values), dtype=object)
-    array[:] = values
-    return array
+    return objects(values)
 
 
 def _count_invalid(codes: AnyArray, counts: AnyArray, invalid: InvalidRows) -> None:

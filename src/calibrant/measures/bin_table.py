@@ -87,17 +87,14 @@ def bin_table(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
     strategy : {"uniform", "quantile"} or array_like
-        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
-        `n_bins` is ignored.
+        Bins of equal width or nearly equal weight, or edges from 0 to 1, which fix `n_bins`.
     closed : {"left", "right"}
         Which edge belongs to a bin; 0 and 1 always belong to the outer bins.
     sample_weight : array_like, optional
@@ -105,11 +102,9 @@ def bin_table(
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------

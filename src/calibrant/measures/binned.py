@@ -288,20 +288,16 @@ def ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
     strategy : {"uniform", "quantile"} or array_like
-        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
-        `n_bins` is ignored.
+        Bins of equal width or nearly equal weight, or edges from 0 to 1, which fix `n_bins`.
     assignment : {"hard", "convex"}
-        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
-        two bins whose centres enclose the score.
+        "hard": each row counts in its bin. "convex": it is divided between the two nearest centres.
     norm : {"l1", "l2", "max"}
         Mean, root mean square or maximum over the bins.
     weighting : {"mass", "width"}
@@ -317,11 +313,9 @@ def ece(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -381,20 +375,16 @@ def mce(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
     strategy : {"uniform", "quantile"} or array_like
-        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
-        `n_bins` is ignored.
+        Bins of equal width or nearly equal weight, or edges from 0 to 1, which fix `n_bins`.
     assignment : {"hard", "convex"}
-        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
-        two bins whose centres enclose the score.
+        "hard": each row counts in its bin. "convex": it is divided between the two nearest centres.
     closed : {"left", "right"}
         Which edge belongs to a bin; 0 and 1 always belong to the outer bins.
     sample_weight : array_like, optional
@@ -403,11 +393,9 @@ def mce(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -455,17 +443,14 @@ def ace(
     Parameters
     ----------
     y_true : array_like of outcomes or soft labels
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels (see `pos_label`) or classes.
     y_prob : array_like
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
     assignment : {"hard", "convex"}
-        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
-        two bins whose centres enclose the score.
+        "hard": each row counts in its bin. "convex": it is divided between the two nearest centres.
     norm : {"l1", "l2", "max"}
         Mean, root mean square or maximum over the bins.
     weighting : {"mass", "width"}
@@ -478,11 +463,9 @@ def ace(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------
@@ -542,20 +525,16 @@ def soft_label_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
     strategy : {"uniform", "quantile"} or array_like
-        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
-        `n_bins` is ignored.
+        Bins of equal width or nearly equal weight, or edges from 0 to 1, which fix `n_bins`.
     assignment : {"hard", "convex"}
-        "hard": a row counts in the bin that holds its score. "convex": it is divided between the
-        two bins whose centres enclose the score.
+        "hard": each row counts in its bin. "convex": it is divided between the two nearest centres.
     norm : {"l1", "l2", "max"}
         Mean, root mean square or maximum over the bins.
     weighting : {"mass", "width"}
@@ -568,11 +547,9 @@ def soft_label_ece(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------

@@ -131,10 +131,9 @@ class SmoothError(Measure):
         return _SketchResiduals(problem.n, partial(_reflected_spectrum, problem), finest)
 
 
-def curve_bandwidth(problem: Problem, smooth_ece: float | None = None) -> float:
-    """Return smECE, computed unless given, as the bandwidth of a curve that can be resolved."""
-    error = SmoothError()(problem) if smooth_ece is None else smooth_ece
-    return max(error, MIN_CURVE_BANDWIDTH, problem.finest_scale)
+def curve_bandwidth(problem: Problem) -> float:
+    """Return smECE as the bandwidth of a curve that can be resolved."""
+    return max(SmoothError()(problem), MIN_CURVE_BANDWIDTH, problem.finest_scale)
 
 
 @dataclass(frozen=True, eq=False)
@@ -565,8 +564,7 @@ def smooth_ece(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     bandwidth : float, optional
@@ -581,11 +579,9 @@ def smooth_ece(
         Binary problem(s) of an (n, C) array: the predicted class is right (default for C > 2); each
         class against the rest; the predicted class is right, by predicted class; or one class.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
 
     Returns
     -------

@@ -34,8 +34,9 @@ from calibrant._base import FloatArray
 from calibrant.curves.curve import Curve
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
+from calibrant.data.classes import rows_by_model
 from calibrant.errors import CalibrantError
-from calibrant.formatting import Number, count, decimals, fixed, p_statement, percent
+from calibrant.formatting import Number, count, p_statement, percent, with_interval
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.inference.estimate import Estimate
 from calibrant.measures.point_masses import PointMasses
@@ -64,6 +65,8 @@ _SEPARATOR = "   "
 # The distance of lines of text, in units of the font size, and where labels begin that are written
 # to the right of an Axes, as a fraction of its width.
 _LINE_SPACING, _LABEL_AT = 1.5, 1.08
+# The space that text without a free corner adds at most, as a fraction of the height.
+_MOST_ADDED = 0.6
 # Marks the text that these functions write.
 _LABEL = "_calibrant"
 
@@ -188,14 +191,7 @@ def read_models(
     y_true: Any, y_prob: Any, options: Mapping[str, Any], color: Any = None
 ) -> list[Model]:
     """Return one model, or those of a mapping from names to results, sketches or predictions."""
-    if isinstance(y_true, Mapping):
-        rows = {str(name): (one, y_prob) for name, one in y_true.items()}
-    elif isinstance(y_prob, Mapping):
-        rows = {str(name): (y_true, one) for name, one in y_prob.items()}
-    else:
-        rows = {"": (y_true, y_prob)}
-    if not rows:
-        raise CalibrantError("there must be at least one model to draw; got an empty mapping")
+    rows = rows_by_model(y_true, y_prob)
     colors = color if isinstance(color, list) else [color] * len(rows)
     for own in colors:
         if own is not None and not is_color_like(own):
@@ -232,7 +228,7 @@ def note_lines(note: Note | None) -> list[str]:
     if note is None:
         return []
     if isinstance(note, Estimate):
-        value, low, high = _digits(note)
+        value, low, high = _numbers(note)
         interval = f"{percent(note.level)} interval {low} to {high}"
         return [f"{measure_label(note)} {value}", interval, f"n = {count(note.n)}"]
     if isinstance(note, TestResult):
@@ -253,13 +249,12 @@ def compact(note: Note) -> str:
     """Return a result in a few short lines, for a small panel."""
     if not isinstance(note, Estimate):
         return "\n".join(note_lines(note)[:2])
-    value, low, high = _digits(note)
+    value, low, high = _numbers(note)
     return f"{measure_label(note)} {value}\n{low} to {high}\nn = {count(note.n)}"
 
 
-def _digits(estimate: Estimate) -> list[Number]:
-    digits = decimals(estimate.low, estimate.high)
-    return [fixed(x, digits) for x in (estimate.bias_corrected, estimate.low, estimate.high)]
+def _numbers(estimate: Estimate) -> tuple[Number, Number, Number]:
+    return with_interval(estimate.bias_corrected, estimate.low, estimate.high)
 
 
 def intervals_label(level: float, *, simultaneous: bool, kind: str = "intervals") -> str:
@@ -307,7 +302,7 @@ class LegendText:
         for name, note in models:
             brief = ""
             if isinstance(note, Estimate):
-                value, low, high = _digits(note)
+                value, low, high = _numbers(note)
                 brief = f"{'' if is_shared else measure_label(note)} {value} ({low}–{high})".strip()
             elif note:
                 brief = note_lines(note)[0]
@@ -358,6 +353,19 @@ def write_inside(
         ground = box.get_frame() if isinstance(box, Legend) else box.patch
         ground.set(visible=True, facecolor=ax.get_facecolor(), edgecolor="none", alpha=0.75)
     return float(place.height / ax.get_window_extent().height)
+
+
+def write_or_widen(
+    ax: Axes,
+    text: Sequence[str] | LegendText,
+    handles: Sequence[Artist] = (),
+    *,
+    corners: Sequence[Corner] = ALL_CORNERS,
+) -> None:
+    """Write lines, or a legend, into a free corner; where none is free, limits make space above."""
+    added = min(write_inside(ax, text, handles, corners=corners), _MOST_ADDED)
+    low, high = ax.get_ylim()
+    ax.set_ylim(low, high + (high - low) * added / (1 - added))
 
 
 def write_above(ax: Axes, text: Sequence[str] | LegendText, handles: Sequence[Artist] = ()) -> None:

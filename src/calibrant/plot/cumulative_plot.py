@@ -37,7 +37,7 @@ from calibrant.plot.common import (
     read_note,
     records,
     resolve_colors,
-    write_inside,
+    write_or_widen,
 )
 
 _WIDTH, _HEIGHT = 5.4, 3.8
@@ -47,8 +47,8 @@ _FEW_SCORES = 12
 _DISTANCES = {5: 0.085, 10: 0.085, 20: 0.15, 50: 0.2, 100: 0.2, 200: 0.2, 500: 0.2}
 # How far the triangle at the origin points to the right, and how far those of all models do.
 _TRIANGLE, _TRIANGLES = 0.03, 0.15
-# The space above and below the curve, and the most that a note adds, as fractions of the height.
-_FREE, _MOST_ADDED = 0.08, 0.6
+# The space above and below the curve, as a fraction of the height.
+_FREE = 0.08
 
 
 @dataclass(frozen=True, eq=False)
@@ -81,15 +81,13 @@ def cumulative(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
 
         Results are those of :func:`calibrant.cumulative_curve` and
         :func:`calibrant.subpopulation_curve`.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
     note : bool, result or str
@@ -251,6 +249,4 @@ def _write(
         text = LegendText.of([(diagram.name, diagram.note) for diagram in diagrams])
     elif first.name or not alone:
         text = LegendText(["\n".join([*filter(None, [first.name]), *note_lines(first.note)])])
-    added = min(write_inside(ax, text, lines), _MOST_ADDED)
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high + (high - low) * added / (1 - added))
+    write_or_widen(ax, text, lines)

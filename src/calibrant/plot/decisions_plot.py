@@ -23,7 +23,7 @@ from calibrant.curves.decisions import (
     RegretBand,
 )
 from calibrant.data.sketch import Sketch
-from calibrant.formatting import decimals, fixed, percent
+from calibrant.formatting import percent, with_interval
 from calibrant.inference.regret import ThresholdRegret
 from calibrant.plot.common import (
     DASHES,
@@ -39,7 +39,7 @@ from calibrant.plot.common import (
     read_models,
     records,
     resolve_colors,
-    write_inside,
+    write_or_widen,
 )
 
 __all__ = ["decision_curve", "murphy"]
@@ -48,8 +48,6 @@ _WIDTH, _HEIGHT = 5.4, 3.8
 # Net benefits fall without end towards a threshold of 1: shown is this fraction below 0.
 _BELOW_0 = 0.12
 _SHADE, _BAND_SHADE = 0.35, 0.15
-# The space that a legend without a free corner adds at most, as a fraction of the height.
-_MOST_ADDED = 0.6
 
 
 @dataclass(frozen=True, eq=False)
@@ -80,14 +78,12 @@ def murphy(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
 
         Results are those of :func:`calibrant.murphy_curve`.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
     regret : ThresholdRegret, optional
@@ -132,8 +128,8 @@ def draw_murphy(
     curves: list[MurphyCurve],
     names: list[str],
     *,
-    color: Colors = None,
-    regret: ThresholdRegret | None = None,
+    color: Colors,
+    regret: ThresholdRegret | None,
 ) -> Axes:
     """Draw Murphy curves on an Axes in addition to what is there."""
     shown = _named(ax, "murphy", [curve.thinned() for curve in curves], names, color)
@@ -181,14 +177,12 @@ def decision_curve(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
 
         Results are those of :func:`calibrant.decision_curve`.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
     threshold : float, optional
@@ -236,8 +230,8 @@ def draw_decision(
     curves: list[DecisionCurve],
     names: list[str],
     *,
-    color: Colors = None,
-    mark: float | None = None,
+    color: Colors,
+    mark: float | None,
 ) -> Axes:
     """Draw decision curves on an Axes in addition to what is there."""
     shown = _named(ax, "decision", curves, names, color)
@@ -269,8 +263,7 @@ def draw_decision(
 
 def regret_label(regret: ThresholdRegret) -> str:
     """Return a regret with its interval in a few words."""
-    digits = decimals(regret.low, regret.high)
-    value, low, high = (fixed(x, digits) for x in (regret.value, regret.low, regret.high))
+    value, low, high = with_interval(regret.value, regret.low, regret.high)
     return f"regret at {regret.threshold:g}: {value} ({low}–{high}, {percent(regret.level)})"
 
 
@@ -327,6 +320,4 @@ def _write(ax: Axes, labels: list[str], handles: list[Artist], *, several: bool)
     """Write the legend in a free corner; where none is free, limits make space."""
     title = ("dashed: recalibrated",) if several else ()
     text = LegendText(labels, title)
-    added = min(write_inside(ax, text, handles, corners=("upper right", "upper left")), _MOST_ADDED)
-    low, high = ax.get_ylim()
-    ax.set_ylim(low, high + (high - low) * added / (1 - added))
+    write_or_widen(ax, text, handles, corners=("upper right", "upper left"))

@@ -17,10 +17,11 @@ from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
 from calibrant.data.classes import by_name
+from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import as_array, one_column
+from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
-from calibrant.formatting import percent, shortened
+from calibrant.formatting import group_name, percent, shortened
 from calibrant.plot.common import (
     SMALL,
     Model,
@@ -71,12 +72,10 @@ def small_multiples(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     by : array_like, optional
         One group label per row, such as a region.
     kind : {"reliability", "cumulative"}
@@ -178,31 +177,23 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
 
 
 def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
-    labels = one_column(as_array(by, "by"), "by")
     y = as_array(y_true, "y_true")
     p, classes, positive = by_name(y, y_prob, options.get("labels"))
     known = {"labels": classes, "pos_label": positive}  # groups have no names of columns
     options = {name: one for name, one in known.items() if one is not None} | {**options}
-    for rows, name in ((labels, "by"), (y, "y_true"), (p, "y_prob")):
+    for rows, name in ((y, "y_true"), (p, "y_prob")):
         validation.check_not_empty(rows, name)
-    validation.check_same_length(y, "y_true", labels, "by")
-    validation.check_same_length(labels, "by", p, "y_prob")
-    try:
-        names, code = np.unique(labels, return_inverse=True)
-    except TypeError:
-        raise CalibrantError(
-            "must hold labels of one type, such as all numbers or all strings", argument="by"
-        ) from None
+    validation.check_same_length(y, "y_true", p, "y_prob")
+    names, code = read_labels(by, "by", None, len(y))
     # Weights and clusters have one value per row as well.
     given = {k: options.get(k) for k in ("sample_weight", "clusters")}
     columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
     for column, values in columns.items():
-        validation.check_same_length(labels, "by", values, column)
+        validation.check_same_length(y, "y_true", values, column)
     models = []
-    for k, name in enumerate(names.tolist()):
-        rows = code == k
+    for name, rows in zip(names, rows_by_code(code, len(names)), strict=True):
         part = {**options, **{column: values[rows] for column, values in columns.items()}}
-        models.append(Model(str(name), y[rows], p[rows], part))
+        models.append(Model(group_name(name), y[rows], p[rows], part))
     return models
 
 
@@ -229,8 +220,7 @@ def assessment(
     Parameters
     ----------
     y_true : array_like or Sketch
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. A sketch replaces both arrays.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes; or a sketch of all rows.
 
         So does an `Assessment`.
     y_prob : array_like, optional

@@ -91,14 +91,12 @@ def reliability(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
 
         Results are those of :func:`calibrant.reliability_curve` and :func:`calibrant.bin_table`.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
     note : bool, result or str

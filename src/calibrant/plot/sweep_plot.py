@@ -28,6 +28,7 @@ from calibrant.plot.common import (
     palette,
     read_models,
     resolve_colors,
+    spread_out,
 )
 
 _WIDTH, _HEIGHT = 5.4, 3.6
@@ -68,14 +69,12 @@ def bins_sweep(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
 
         A sketch gives ECE and smECE alone. Results are those of `BinsSweep.of`.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     ax : matplotlib.axes.Axes, optional
         Axes to draw on; a new figure by default.
     n_bins : iterable of int, optional
@@ -192,16 +191,8 @@ def _label_ends(ax: Axes, last: float, ends: Ends) -> None:
     low, high = ax.get_ylim()
     gap = _LINE * (high - low)
     ordered = sorted(ends.items(), key=lambda item: item[1][0])
-    heights = np.array([value for _, (value, _) in ordered])
-    # Moved apart by as little as that takes, and above 0.
-    for _ in range(100):
-        lacking = gap - np.diff(heights)
-        if (lacking <= 1e-9 * gap).all():
-            break
-        push = np.maximum(lacking, 0.0) / 2
-        heights[:-1] -= push
-        heights[1:] += push
-    heights += max(gap - heights[0], 0.0)
+    heights = spread_out(np.array([value for _, (value, _) in ordered]), gap)
+    heights += max(gap - heights[0], 0.0)  # above 0
     style: dict[str, Any] = {"textcoords": "offset points", "va": "center", "fontsize": SMALL}
     for (label, (_, color)), height in zip(ordered, heights.tolist(), strict=True):
         ax.annotate(label, (last, height), xytext=(5, 0), color=color, **style)

@@ -131,12 +131,10 @@ class HistogramCalibrator(Calibrator):
     Parameters
     ----------
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
     strategy : {"uniform", "quantile"} or array_like
-        Bins of equal width or of nearly equal weight, or edges increasing from 0 to 1, for which
-        `n_bins` is ignored.
+        Bins of equal width or nearly equal weight, or edges from 0 to 1, which fix `n_bins`.
     pseudo_count : float
         Number of rows added to a bin of which all outcomes are 0, or all 1; their outcome is its
         centre. They keep the map strictly between 0 and 1, so that no finite log score becomes
@@ -195,9 +193,8 @@ class ScalingBinningCalibrator(Calibrator):
     Parameters
     ----------
     n_bins : int or {"sqrt", "sweep", "cv"}
-        Number of bins, or the rule that chooses it. "sqrt": floor(sqrt(n)). "sweep": the largest
-        number for which the mean outcomes of the bins do not decrease. "cv": the number with the
-        smallest leave-one-out squared error.
+        Number of bins, or its rule: "sqrt" is floor(sqrt(n)), "sweep" the largest number for which
+        mean outcomes do not decrease, "cv" that of the smallest leave-one-out squared error.
     mix : bool
         Whether to mix the result with the uniform distribution, (1 - m) q + m / C with
         m = 1 / (n + 1) for n rows and C classes, so that no probability is 0 or 1.

@@ -12,6 +12,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import written
 from calibrant.assessment.assess import assess
 from calibrant.assessment.groups import by_group
+from calibrant.data.classes import rows_by_model
 from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
@@ -50,17 +51,14 @@ def report(
     Parameters
     ----------
     y_true : array_like, Sketch, result or mapping of them
-        Outcomes: 0/1, bool, yes/no or soft labels in [0, 1]; two labels with `pos_label`; or
-        classes. Or in place of both arrays a sketch or a result, or for several models a mapping
-        from names to these.
+        Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
+        arrays a sketch or a result, or for several models a mapping from names to these.
     y_prob : array_like or mapping of array_like, optional
-        Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C), or for several models a
-        mapping from names to them; omitted for sketches and results.
+        Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     path : path, optional
         The file to write, as a whole or not at all.
     data : dataframe, optional
-        A table of pandas, polars or pyarrow: other arguments may then be names of its columns,
-        several as a list.
+        Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     groups : array_like, dataframe or mapping, optional
         Groups of one model, as :func:`calibrant.by_group` takes them, for a section of their own.
     title : str
@@ -80,18 +78,15 @@ def report(
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     clusters : array_like, optional
-        One cluster label per row, such as a patient or a day: rows of a cluster may depend on each
-        other, clusters are independent. Use at least 20 or 30 clusters.
+        One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     sample_weight : array_like independent of the outcome given `y_prob`, optional
         Non-negative weights; rows of weight 0 are ignored.
     multiclass : "confidence" or class label, optional
         Of (n, C): the predicted class is right (default for C > 2), or one class against the rest.
     labels : sequence, optional
-        Class of each column of `y_prob`; by default the names of a dataframe's columns, where they
-        are those of the classes, or else 0 to C - 1.
+        Class of each column of `y_prob`; by default the names of the columns, or else 0 to C - 1.
     pos_label : label, optional
-        The label whose probability `y_prob` is, where the two labels are not 0 and 1, no and yes,
-        or false and true.
+        Label that `y_prob` is the probability of, unless labels are 0/1, no/yes or false/true.
     align : bool
         Whether pandas objects with different indexes are refused; False pairs rows by position.
 
@@ -123,7 +118,7 @@ def report(
         sample_weight=sample_weight,
         clusters=clusters,
     )
-    models = _read_models(y_true, y_prob)
+    models = rows_by_model(y_true, y_prob)
     asked: dict[str, Any] = {"level": level, "n_resamples": n_resamples, "rng": rng}
     asked |= {"sample_weight": sample_weight, "multiclass": multiclass, "labels": labels}
     asked |= {"pos_label": pos_label, "clusters": clusters}
@@ -145,16 +140,3 @@ def report(
     text = page(shown, title=title, source=source, **sections)
     written(path, text)
     return text
-
-
-def _read_models(y_true: Any, y_prob: Any) -> dict[str, tuple[Any, ...]]:
-    """Return the arguments of `assess` for each model by name."""
-    if isinstance(y_prob, Mapping):
-        models = {str(name): (y_true, one) for name, one in y_prob.items()}
-    elif isinstance(y_true, Mapping):
-        models = {str(name): (one, y_prob) for name, one in y_true.items()}
-    else:
-        models = {"": (y_true, y_prob)}
-    if not models:
-        raise CalibrantError("must hold at least one model", argument="y_prob", value={})
-    return models

@@ -23,6 +23,7 @@ from calibrant.formatting import (
     percent,
     proportion,
     significant,
+    with_interval,
 )
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.regret import ThresholdRegret
@@ -340,8 +341,7 @@ def decision_section(models: Sequence[Model]) -> DecisionSection:
 
 
 def _regret_text(regret: ThresholdRegret) -> str:
-    digits = decimals(regret.low, regret.high)
-    value, low, high = (fixed(one, digits) for one in (regret.value, regret.low, regret.high))
+    value, low, high = with_interval(regret.value, regret.low, regret.high)
     return (
         f"Acting from a probability of {regret.threshold:g} on, recalibration would save {value} "
         f"per decision ({percent(regret.level)} interval {low} to {high}), where a false alarm "
