@@ -519,6 +519,8 @@ class Assessor:
             is_significant=self.is_significant,
             p_value=math.nan if self.test is None else self.test.p_combined,
             faults=self.faults,
+            score=self.differences.score,
+            weight=self.differences.weight,
             curve=curve,
             masses=point_masses(problem),
             score_range=ScoreRange.of(self.differences),
