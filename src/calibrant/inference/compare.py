@@ -203,8 +203,9 @@ class Comparison(TabularResult):
         digits = interval_digits(found["low"], found["high"])
         columns: dict[str, Any] = {
             "difference": [f"{one.a} - {one.b}" for one in self.pairs],
-            "value": found["difference"],
+            "estimate": found["bias_corrected"],
             f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
+            "raw value": found["difference"],
             "p": p_cells(found["p_value"]),
             "p_adjusted": p_cells(found["p_adjusted"]),
         }
