@@ -281,6 +281,11 @@ class TestWords:
         assert found.heading == "Calibrated to within 1 percentage point"
         assert found.text.endswith("Nothing needs to be done.")
 
+    @pytest.mark.parametrize("means", [(0.01, 0.005), (0.98, 0.99), (0.0, 0.0)])
+    def test_a_tolerance_that_hides_large_relative_errors(self, means):
+        found = findings(faults={"level": LEVEL}, smooth=interval(0.002, 0.006), means=means)
+        assert found.verdict().text.endswith("of rows): set a smaller one.")
+
     @pytest.mark.parametrize(
         ("ends", "answer"),
         [

@@ -33,6 +33,8 @@ _ALSO = 0.25
 _ROUND_SCORES, _MIN_ROUND_SCORES, _THIN = (0.05, 0.01, 0.005, 0.001), 5, 0.01
 # Else they are given at these quantiles.
 _QUANTILES = np.linspace(0.05, 0.95, 19)
+# A tolerance above this fraction of the rarer outcome's frequency allows large relative errors.
+_COARSE = 0.25
 # No probability next to 0 or 1 is given more digits than one of this size, divided by 5.
 _SMALLEST = 3e-5
 _MAX_ROWS = 1e9
@@ -95,6 +97,7 @@ _POWER = "A shift of all predictions by {shift} would be detected with 80% proba
 _GIVE_PROBABILITIES = "Give probabilities, such as those of predict_proba."
 _CHECK_ORDER = "Check whether predictions or outcomes are the wrong way round."
 _NOTHING = "Nothing needs to be done."
+_RARE = "The tolerance is large for an outcome as rare as this one ({rare} of rows): set a smaller one."
 _RECALIBRATE = "Recalibrate: that would lower the Brier score from {before} to about {after}."
 _MORE_ROWS = "About {rows} rows are needed to tell whether the error is within the tolerance."
 _FEW_ROWS = "Recalibration would not lower the Brier score with so few rows: collect more."
@@ -409,6 +412,8 @@ class Findings:
             text = _SMALL if self.answer == "within tolerance" else _SIGNIFICANT
             parts = [text.format(reason=reason)]
             return [*parts, _REACHES_ZERO] if self.smooth.low == 0 else parts
+        if self.is_hard:
+            return []
         text = _OTHERWISE if self.is_refuted else _INSIGNIFICANT
         parts = [text.format(reason=reason)]
         if self.smallest_detectable < 1:
@@ -421,7 +426,10 @@ class Findings:
         if self._is_reversed:
             return [_CHECK_ORDER]
         if self.answer == "within tolerance":
-            return [_NOTHING]
+            _, observed = self.means
+            rarer = min(observed, 1 - observed)
+            is_coarse = self.tolerance > _COARSE * rarer
+            return [_RARE.format(rare=f"{100 * rarer:.2g}%") if is_coarse else _NOTHING]
         if self.brier_gain > 0:
             digits = decimals(0.0, self.brier_gain, 3)
             before, after = self.brier_score, self.brier_score - self.brier_gain

@@ -387,12 +387,11 @@ def _parts(found: Comparison) -> list[RenderableType]:
         ends = f"{one.low:.4f} to {one.high:.4f}"
         cells = (str(model.rank), f"{one.bias_corrected:.4f}", ends, f"{one.value:.4f}")
         ranking.add(model.name, cells=cells)
-    pairs = Sheet("difference", ("estimate", level, raw, "P", "P adjusted"), (raw, "P", level))
+    pairs = Sheet("difference", ("estimate", level, "P", "P adjusted"), ("P", level))
     for pair in found.pairs:
         ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
         p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
-        values = (f"{pair.bias_corrected:+.4f}", ends, f"{pair.difference:+.4f}")
-        pairs.add(pair.a, pair.b, cells=(*values, *p_values))
+        pairs.add(pair.a, pair.b, cells=(f"{pair.bias_corrected:+.4f}", ends, *p_values))
     note = (
         f"n = {found.n:,}; lower is better; rank: 1 + number of significantly better models, by "
         f"P adjusted for the number of pairs, at most {1 - found.level:.2g}."
