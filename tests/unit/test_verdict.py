@@ -324,7 +324,7 @@ class TestWords:
     @pytest.mark.parametrize(
         ("score", "stated", "observed"),
         [
-            # Half at 1e-9 and half at 1 - 1e-9, where the curve is at 0.2 and 0.7; all near 0.6; all near 0.
+            # At the ends the curve is at 0.2 and 0.7.
             ([1e-9, 1 - 1e-9], "over 99.999%", "70%"),
             ([0.6 + 1e-7, 0.6 + 2e-7, 0.6 + 3e-7], "60%", "50%"),
             ([1e-300, 2e-300], "less than 0.001%", "20%"),

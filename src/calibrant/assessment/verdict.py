@@ -88,8 +88,8 @@ _SMALL = "The miscalibration is small but statistically significant ({reason})."
 _INSIGNIFICANT = "The data are compatible with perfect calibration ({reason})."
 _OTHERWISE = "All other predictions are compatible with perfect calibration ({reason})."
 _REACHES_ZERO = (
-    "The interval includes 0 all the same: it allows for errors of any shape, and the test has more "
-    "power."
+    "The interval includes 0 all the same: it allows for errors of any shape, and the test has "
+    "more power."
 )
 _EXCLUDES = "the interval of the cumulative error excludes 0"
 _INCLUDES = "the interval of the cumulative error includes 0"
@@ -97,9 +97,7 @@ _POWER = "A shift of all predictions by {shift} would be detected with 80% proba
 _GIVE_PROBABILITIES = "Give probabilities, such as those of predict_proba."
 _CHECK_ORDER = "Check whether predictions or outcomes are the wrong way round."
 _NOTHING = "Nothing needs to be done."
-_RARE = (
-    "The tolerance is large for an outcome as rare as this one ({rare} of rows): set a smaller one."
-)
+_RARE = "The tolerance is large for so rare an outcome ({rare} of rows): set a smaller one."
 _RECALIBRATE = "Recalibrate: that would lower the Brier score from {before} to about {after}."
 _MORE_ROWS = "About {rows} rows are needed to tell whether the error is within the tolerance."
 _FEW_ROWS = "Recalibration would not lower the Brier score with so few rows: collect more."
