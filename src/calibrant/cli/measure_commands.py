@@ -140,7 +140,7 @@ def numbers_of(assessment: Assessment) -> Numbers:
     for name in _PLAIN[:-1]:
         found[f"{name}.value"] = getattr(assessment, name)
     if assessment.test is not None:
-        found["p_value.value"] = assessment.test.p_value
+        found["p_value.value"] = assessment.test.p_combined
     return found
 
 
