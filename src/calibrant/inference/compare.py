@@ -168,7 +168,7 @@ class Comparison(TabularResult):
         """Draw the measure of each model with its interval, in order of rank; return the Axes."""
         from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
 
-        label = f"{self.measure}, {percent(self.level)} interval; | bias-corrected"
+        label = f"{self.measure}, {percent(self.level)} interval; | raw value"
         names = [f"{model.rank}. {model.name}" for model in self.models]
         return new_intervals(ax, names, [model.estimate for model in self.models], label)
 
