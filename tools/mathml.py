@@ -29,6 +29,11 @@ class _Formula(InlineProcessor):
         unknown = [text for text in element.itertext() if text.startswith("\\")]
         if unknown:
             raise ValueError(f"unknown LaTeX command {unknown[0]} in the formula {latex}")
+        if display:
+            # Formulas wider than a small screen scroll by themselves.
+            wide = Element("span", {"style": "display: block; overflow: auto hidden"})
+            wide.append(element)
+            element = wide
         return element, m.start(0), m.end(0)
 
 

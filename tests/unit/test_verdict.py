@@ -164,6 +164,8 @@ def findings(**changed):
         "is_significant": True,
         "p_value": 1e-5,
         "faults": Faults(-0.05, 0.01, **faults, brier_gain=0.004),
+        "score": X,
+        "weight": np.ones_like(X),
         "curve": Curve(X, y, np.ones_like(X), nan, nan, 0.1, 0.05, "smooth"),
         "masses": PointMasses(np.empty(0), np.empty(0), np.empty(0), False),
         "score_range": ScoreRange(0.2, 0.4, 0.2, -0.1),
@@ -254,7 +256,7 @@ class TestWords:
     def test_near_certainty_is_not_rounded_to_certainty(self):
         few = PointMasses(np.array([0.9, 0.995]), np.array([0.9, 0.6]), np.array([0.5, 0.5]), True)
         found = findings(faults={"spread": SPREAD}, masses=few, kind="confidence").verdict()
-        assert "Where it is 99.5% confident, it is right 60.0% of the time." in found.text
+        assert "Where it is 99.5% confident, it is right 60% of the time." in found.text
 
     def test_the_spread_of_confidence_goes_with_its_level(self):
         less = Fault("spread", 80.0, 1e-9, 0.6, 0.05)
@@ -264,11 +266,12 @@ class TestWords:
     def test_sentences_where_nothing_was_detected(self):
         found = findings(is_significant=False, p_value=0.3, smooth=interval(0.0, 0.05, 0.02))
         assert found.verdict().text == (
-            "No miscalibration detected. The smooth calibration error is at most 5.0 percentage "
-            "points (95% interval 0 to 0.050, estimate 0.020), which may or may not be within the "
-            "tolerance of 1 percentage point. The data are compatible with perfect calibration "
-            "(P = 0.3). A shift of all predictions by 4 percentage points would be detected with "
-            "80% probability. Telling whether it is within the tolerance takes about 25,000 rows."
+            "No miscalibration detected. Predictions are off by at most 5.0 percentage points on "
+            "average (smooth calibration error 0.020, 95% interval 0 to 0.050); too uncertain to "
+            "tell whether that is within the tolerance of 1 percentage point. The data are "
+            "compatible with perfect calibration (P = 0.3). A shift of all predictions by 4 "
+            "percentage points would be detected with 80% probability. About 25,000 rows are "
+            "needed to tell whether the error is within the tolerance."
         )
 
     def test_detected_is_not_large(self):
@@ -277,6 +280,11 @@ class TestWords:
         assert found.answer == "within tolerance"
         assert found.heading == "Calibrated to within 1 percentage point"
         assert found.text.endswith("Nothing needs to be done.")
+
+    @pytest.mark.parametrize("means", [(0.01, 0.005), (0.98, 0.99), (0.0, 0.0)])
+    def test_a_tolerance_that_hides_large_relative_errors(self, means):
+        found = findings(faults={"level": LEVEL}, smooth=interval(0.002, 0.006), means=means)
+        assert found.verdict().text.endswith("of rows): set a smaller one.")
 
     @pytest.mark.parametrize(
         ("ends", "answer"),
@@ -302,8 +310,37 @@ class TestWords:
     def test_small_probabilities_have_digits(self):
         x = np.linspace(0.0, 0.02, 101)
         nan = np.full_like(x, np.nan)
-        curve = Curve(x, 2 * x, np.exp(-x / 0.005), nan, nan, 0.1, 0.05, "smooth")
-        level = Fault("level", 50.0, 1e-9, 0.7, 0.05)
-        found = findings(faults={"level": level}, curve=curve, means=(0.005, 0.01)).verdict()
+        weight = np.exp(-x / 0.005)
+        found = findings(
+            faults={"level": Fault("level", 50.0, 1e-9, 0.7, 0.05)},
+            score=x,
+            weight=weight,
+            curve=Curve(x, 2 * x, weight, nan, nan, 0.1, 0.05, "smooth"),
+            means=(0.005, 0.01),
+        ).verdict()
         assert "Where it says 0.5%, it happens 1.0% of the time." in found.text
         assert "On average 0.5% was predicted and 1.0% observed." in found.text
+
+    @pytest.mark.parametrize(
+        ("score", "stated", "observed"),
+        [
+            # At the ends the curve is at 0.2 and 0.7.
+            ([1e-9, 1 - 1e-9], "over 99.999%", "70%"),
+            ([0.6 + 1e-7, 0.6 + 2e-7, 0.6 + 3e-7], "60%", "50%"),
+            ([1e-300, 2e-300], "less than 0.001%", "20%"),
+        ],
+    )
+    def test_scores_are_those_of_rows(self, score, stated, observed):
+        nan = np.full_like(X, np.nan)
+        found = findings(
+            faults={"spread": SPREAD},
+            score=np.array(score),
+            weight=np.ones(len(score)),
+            curve=Curve(X, 0.2 + X / 2, np.ones_like(X), nan, nan, 0.1, 0.05, "smooth"),
+        ).verdict()
+        assert f"Where it says {stated}, it happens {observed} of the time." in found.text
+
+    def test_a_refuted_certainty_is_not_called_compatible_with_calibration(self):
+        found = findings(is_significant=False, is_refuted=True, p_value=0.3).verdict()
+        assert found.heading == "Predictions of 0 or 1 were contradicted by the outcome"
+        assert "All other predictions are compatible with perfect calibration" in found.text

@@ -352,14 +352,14 @@ def assess(
 
         That of all intervals and bands; miscalibration is detected where P <= 1 - level.
     tolerance : float
-        The smooth calibration error that does not matter: the verdict says whether the error is
+        The largest acceptable smooth calibration error: the verdict says whether the error is
         within it, beyond it, or whether one cannot tell yet.
     n_bins : int
         Number of bins.
 
         Those of the binned error, its curve and the table; at most 10 000.
     threshold : float, optional
-        A probability from which on to act: adds what recalibration would save there, see
+        A decision threshold: adds what recalibration would save at it, see
         :func:`calibrant.threshold_regret`.
     n_resamples : int
         Number of draws of the noise, at least 39.
@@ -510,6 +510,8 @@ class Assessor:
             is_significant=self.is_significant,
             p_value=math.nan if self.test is None else self.test.p_combined,
             faults=self.faults,
+            score=self.differences.score,
+            weight=self.differences.weight,
             curve=curve,
             masses=point_masses(problem),
             score_range=ScoreRange.of(self.differences),

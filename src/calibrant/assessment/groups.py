@@ -210,11 +210,10 @@ class GroupTable(TabularResult):
             "p_adj": p_cells(found["p_adjusted"]),
             "": [_remarks(row, self.level) for row in self.rows],
         }
-        note = f"* p_adj <= {1 - self.level:.2g} ({self.adjust})"
-        return [
-            TextTable.of(table, digits),
-            f"{note}; small: too few rows or events to say much",
-        ]
+        note = f"* miscalibrated: p_adj <= {1 - self.level:.2g} ({self.adjust})"
+        if any(row.small for row in self.rows):
+            note += "; small: too few rows or events for a conclusion"
+        return [TextTable.of(table, digits), note]
 
 
 def _remarks(row: GroupRow, level: float) -> str:

@@ -28,10 +28,15 @@ Kind = Literal["binary", "confidence", "soft"]
 
 # A second fault is in the heading if it explains at least this fraction of what the first does.
 _ALSO = 0.25
-# Scores are told as multiples of the first of these that leaves so many of them among the scores.
-_ROUND_SCORES, _MIN_ROUND_SCORES = (0.05, 0.01, 0.005, 0.001), 5
-# where scores have at least this fraction of their maximum density.
-_THIN = 0.01
+# Scores are rounded to multiples of the first of these that has so many of them, each with at least
+# this fraction of the rows of the largest, and half of all rows together.
+_ROUND_SCORES, _MIN_ROUND_SCORES, _THIN = (0.05, 0.01, 0.005, 0.001), 5, 0.01
+# Else they are given at these quantiles.
+_QUANTILES = np.linspace(0.05, 0.95, 19)
+# A tolerance above this fraction of the rarer outcome's frequency allows large relative errors.
+_COARSE = 0.25
+# No probability next to 0 or 1 is given more digits than one of this size, divided by 5.
+_SMALLEST = 3e-5
 _MAX_ROWS = 1e9
 
 # The texts.
@@ -67,27 +72,35 @@ _MEANS: dict[Kind, str] = {
 _PLACE = "Most of the error is between the scores {low:.3g} and {high:.3g} ({rows} of the rows)."
 _SIZE = (
     "Predictions are off by {points} percentage points on average (smooth calibration error "
-    "{value}, {level} interval {low} to {high}), {answer}."
+    "{value}, {level} interval {low} to {high}){answer}."
 )
 _AT_MOST = (
-    "The smooth calibration error is at most {points} percentage points ({level} interval {low} to "
-    "{high}, estimate {value}), {answer}."
+    "Predictions are off by at most {points} percentage points on average (smooth calibration "
+    "error {value}, {level} interval {low} to {high}){answer}."
 )
 _ANSWERS: dict[Answer, str] = {
-    "within tolerance": "within the tolerance of {tolerance}",
-    "beyond tolerance": "more than the tolerance of {tolerance}",
-    "cannot tell": "which may or may not be within the tolerance of {tolerance}",
+    "within tolerance": ", within the tolerance of {tolerance}",
+    "beyond tolerance": ", more than the tolerance of {tolerance}",
+    "cannot tell": "; too uncertain to tell whether that is within the tolerance of {tolerance}",
 }
 _SIGNIFICANT = "The miscalibration is statistically significant ({reason})."
+_SMALL = "The miscalibration is small but statistically significant ({reason})."
 _INSIGNIFICANT = "The data are compatible with perfect calibration ({reason})."
-_REACHES_ZERO = "The interval includes 0: it allows for errors of any shape, which costs power."
+_OTHERWISE = "All other predictions are compatible with perfect calibration ({reason})."
+_REACHES_ZERO = (
+    "The interval includes 0 all the same: it allows for errors of any shape, and the test has "
+    "more power."
+)
+_EXCLUDES = "the interval of the cumulative error excludes 0"
+_INCLUDES = "the interval of the cumulative error includes 0"
 _POWER = "A shift of all predictions by {shift} would be detected with 80% probability."
 _GIVE_PROBABILITIES = "Give probabilities, such as those of predict_proba."
 _CHECK_ORDER = "Check whether predictions or outcomes are the wrong way round."
 _NOTHING = "Nothing needs to be done."
+_RARE = "The tolerance is large for so rare an outcome ({rare} of rows): set a smaller one."
 _RECALIBRATE = "Recalibrate: that would lower the Brier score from {before} to about {after}."
-_MORE_ROWS = "Telling whether it is within the tolerance takes about {rows} rows."
-_FEW_ROWS = "There are too few rows to recalibrate: collect more."
+_MORE_ROWS = "About {rows} rows are needed to tell whether the error is within the tolerance."
+_FEW_ROWS = "Recalibration would not lower the Brier score with so few rows: collect more."
 
 
 @dataclass(frozen=True, repr=False)
@@ -218,6 +231,8 @@ class Findings:
     is_significant: bool
     p_value: float
     faults: Faults
+    score: FloatArray  # the distinct scores, and their weights
+    weight: FloatArray
     curve: Curve
     masses: PointMasses
     score_range: ScoreRange
@@ -356,15 +371,21 @@ class Findings:
         """Return scores to speak of, the outcome to expect and the weight there."""
         if self.masses.is_all:
             return self.masses.score, self.masses.outcome, self.masses.share
-        known = np.isfinite(self.curve.y) & (self.curve.density > 0)
-        x, y, density = self.curve.x[known], self.curve.y[known], self.curve.density[known]
-        dense = x[density > _THIN * density.max()]
+        known = np.isfinite(self.curve.y)
+        x, y = self.curve.x[known], self.curve.y[known]
         for step in _ROUND_SCORES:
-            score = np.arange(math.ceil(dense[0] / step), math.floor(dense[-1] / step) + 1) * step
-            score = score[(score > 0) & (score < 1)]
-            if len(score) >= _MIN_ROUND_SCORES:
-                return score, np.interp(score, x, y), np.interp(score, x, density)
-        return x, y, density
+            multiples = np.rint(self.score / step)
+            inside = (multiples > 0) & (multiples * step < 1)
+            score, place = np.unique(multiples[inside], return_inverse=True)
+            weight = np.bincount(place, self.weight[inside])
+            enough = weight >= _THIN * weight.max(initial=0.0)
+            is_most = 2 * weight.sum() >= self.weight.sum()
+            if is_most and np.count_nonzero(enough) >= _MIN_ROUND_SCORES:
+                score = score[enough] * step
+                return score, np.interp(score, x, y), weight[enough]
+        passed = np.cumsum(self.weight)
+        score = self.score[np.searchsorted(passed, _QUANTILES * passed[-1])]
+        return score, np.interp(score, x, y), np.ones_like(score)
 
     def _size(self) -> str:
         s = self.smooth
@@ -384,14 +405,17 @@ class Findings:
 
     def _certainty(self) -> list[str]:
         if math.isnan(self.p_value):
-            excluded = "excludes" if self.is_significant else "includes"
-            reason = f"the interval of ecce_r {excluded} 0"
+            reason = _EXCLUDES if self.is_significant else _INCLUDES
         else:
             reason = "P < 0.001" if self.p_value < 0.001 else f"P = {self.p_value:.2g}"
         if self.is_significant:
-            parts = [_SIGNIFICANT.format(reason=reason)]
+            text = _SMALL if self.answer == "within tolerance" else _SIGNIFICANT
+            parts = [text.format(reason=reason)]
             return [*parts, _REACHES_ZERO] if self.smooth.low == 0 else parts
-        parts = [_INSIGNIFICANT.format(reason=reason)]
+        if self.is_hard:
+            return []
+        text = _OTHERWISE if self.is_refuted else _INSIGNIFICANT
+        parts = [text.format(reason=reason)]
         if self.smallest_detectable < 1:
             parts.append(_POWER.format(shift=_points(self.smallest_detectable)))
         return parts
@@ -402,7 +426,10 @@ class Findings:
         if self._is_reversed:
             return [_CHECK_ORDER]
         if self.answer == "within tolerance":
-            return [_NOTHING]
+            _, observed = self.means
+            rarer = min(observed, 1 - observed)
+            is_coarse = self.tolerance > _COARSE * rarer
+            return [_RARE.format(rare=f"{100 * rarer:.2g}%") if is_coarse else _NOTHING]
         if self.brier_gain > 0:
             digits = decimals(0.0, self.brier_gain, 3)
             before, after = self.brier_score, self.brier_score - self.brier_gain
@@ -428,16 +455,22 @@ def _points(size: float) -> str:
 
 
 def _percents(predicted: float, observed: float, name: str) -> dict[str, str]:
-    """Return two probabilities in percent, with digits enough to see their difference.
-
-    A prediction next to 0 or 1 is not rounded to it.
-    """
+    """Return two probabilities in percent, with digits enough to see their difference."""
     gap = max(abs(predicted - observed), 1e-6)
-    if 0 < predicted < 1:
-        gap = min(gap, 5 * predicted, 5 * (1 - predicted))
+    return {name: _percent(predicted, gap), "observed": _percent(observed, gap)}
+
+
+def _percent(probability: float, gap: float) -> str:
+    """Return a probability in percent; next to 0 or 1 it is not rounded to that."""
+    rest = min(probability, 1 - probability)
+    if rest > 0:
+        gap = min(gap, max(5 * rest, _SMALLEST))
     digits = max(math.ceil(-math.log10(gap / 0.03)), 0)
-    texts = (f"{round(100 * one, digits):.{digits}f}%" for one in (predicted, observed))
-    return dict(zip((name, "observed"), texts, strict=True))
+    shown = round(100 * probability, digits)
+    if rest > 0 and shown in (0, 100):
+        bound = 10.0**-digits
+        return f"less than {bound:.{digits}f}%" if shown == 0 else f"over {100 - bound:.{digits}f}%"
+    return f"{shown:.{digits}f}%"
 
 
 def _round_up(n: int) -> str:

@@ -68,6 +68,7 @@ class Threshold:
     quantity: str
     sign: str
     limit: float
+    answer: str = ""  # the answer of a verdict that the condition stands for
 
     @classmethod
     def read(cls, text: str, names: Names) -> Threshold:
@@ -99,7 +100,8 @@ class Threshold:
             raise CalibrantError(f"{who}{name} is not known here, so --fail-if cannot be decided")
         held = bool(_SIGNS[self.sign](value, self.limit))
         if held:
-            say(f"{who}{name} is {value:.6g}, which is {self.sign} {self.limit:g}")
+            answer = f"{self.answer}: " if self.answer else ""
+            say(f"{who}{answer}{name} is {value:.6g}, which is {self.sign} {self.limit:g}")
         return held
 
 
@@ -108,12 +110,12 @@ def read_thresholds(
 ) -> list[Threshold]:
     """Parse all conditions, before any work is done."""
     names = GROUPS if in_groups else whole()
-    return [
-        Threshold.read(text, names)
-        if (end := _ANSWERS.get(" ".join(text.split()))) is None
-        else Threshold(f"smooth_ece.{end}", ">", tolerance)
-        for text in texts or ()
-    ]
+    answers = {
+        answer: Threshold(f"smooth_ece.{end}", ">", tolerance, answer)
+        for answer, end in _ANSWERS.items()
+    }
+    given = texts or ()
+    return [answers.get(" ".join(text.split())) or Threshold.read(text, names) for text in given]
 
 
 def exit_code(thresholds: Sequence[Threshold], numbers: Mapping[str, Numbers]) -> int:
@@ -138,7 +140,7 @@ def numbers_of(assessment: Assessment) -> Numbers:
     for name in _PLAIN[:-1]:
         found[f"{name}.value"] = getattr(assessment, name)
     if assessment.test is not None:
-        found["p_value.value"] = assessment.test.p_value
+        found["p_value.value"] = assessment.test.p_combined
     return found
 
 
@@ -383,11 +385,11 @@ def _parts(found: Comparison) -> list[RenderableType]:
         ends = f"{one.low:.4f} to {one.high:.4f}"
         cells = (str(model.rank), f"{one.bias_corrected:.4f}", ends, f"{one.value:.4f}")
         ranking.add(model.name, cells=cells)
-    pairs = Sheet("difference", ("value", level, "P", "P adjusted"), ("P", level))
+    pairs = Sheet("difference", ("estimate", level, "P", "P adjusted"), ("P", level))
     for pair in found.pairs:
         ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
         p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
-        pairs.add(pair.a, pair.b, cells=(f"{pair.difference:+.4f}", ends, *p_values))
+        pairs.add(pair.a, pair.b, cells=(f"{pair.bias_corrected:+.4f}", ends, *p_values))
     note = (
         f"n = {found.n:,}; lower is better; rank: 1 + number of significantly better models, by "
         f"P adjusted for the number of pairs, at most {1 - found.level:.2g}."

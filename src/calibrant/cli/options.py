@@ -101,14 +101,14 @@ Form = Annotated[
 Level = Annotated[float, typer.Option("--level", help="Confidence level of all intervals.")]
 Tolerance = Annotated[
     float,
-    typer.Option("--tolerance", metavar="T", help="Smooth calibration error that does not matter."),
+    typer.Option("--tolerance", metavar="T", help="Largest acceptable smooth calibration error."),
 ]
 Bins = Annotated[int, typer.Option("--bins", help="Number of bins of binned errors.")]
 Threshold = Annotated[
     float | None,
     option(
         "--threshold",
-        "A probability from which on to act: adds what recalibration would save there.",
+        "A decision threshold: adds what recalibration would save at it.",
         "T",
     ),
 ]

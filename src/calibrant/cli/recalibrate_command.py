@@ -113,6 +113,8 @@ def recalibrate(
             say(f"wrote {keep}")
         if target is not None:
             table.write_recalibrated(table.columns.probs, found.calibrator.predict, target)
+        if keep is target is page is None and found.helps and not json:
+            say("nothing was written: --save keeps the calibrator, --out writes the table")
 
 
 def _apply(using: str, request: Request, target: Path | None, keep: Path | None) -> None:

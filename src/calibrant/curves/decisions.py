@@ -92,7 +92,7 @@ class MurphyCurve(TabularResult):
         The thresholds. At every distinct score there are two points: the loss there, and its limit
         from above.
     loss
-        Mean loss: a false alarm costs the threshold, a miss 1 less that.
+        Mean loss: a false alarm costs the threshold, a miss 1 minus the threshold.
     recalibrated_loss
         The same after isotonic recalibration.
     regret

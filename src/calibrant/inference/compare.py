@@ -168,7 +168,7 @@ class Comparison(TabularResult):
         """Draw the measure of each model with its interval, in order of rank; return the Axes."""
         from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
 
-        label = f"{self.measure}, {percent(self.level)} interval; | bias-corrected"
+        label = f"{self.measure}, {percent(self.level)} interval; | raw value"
         names = [f"{model.rank}. {model.name}" for model in self.models]
         return new_intervals(ax, names, [model.estimate for model in self.models], label)
 
@@ -203,8 +203,9 @@ class Comparison(TabularResult):
         digits = interval_digits(found["low"], found["high"])
         columns: dict[str, Any] = {
             "difference": [f"{one.a} - {one.b}" for one in self.pairs],
-            "value": found["difference"],
+            "estimate": found["bias_corrected"],
             f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
+            "raw value": found["difference"],
             "p": p_cells(found["p_value"]),
             "p_adjusted": p_cells(found["p_adjusted"]),
         }

@@ -554,7 +554,7 @@ def _interval(low: float, high: float, centre: float) -> Interval:
     # No residual is larger than 1.
     high = min(high, 1.0)
     low = min(max(low, 0.0), high)
-    return Interval(low, high, min(max(centre, low), high))
+    return Interval(low, high, min(max(centre, low), high) + 0.0)  # never -0.0
 
 
 def _added(view: View, images: FloatArray, tail: float) -> float:

@@ -128,7 +128,7 @@ def threshold_regret(
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     threshold : float
-        The probability from which on to act, strictly between 0 and 1. Acting pays there if a
+        The decision threshold, strictly between 0 and 1. Acting pays there if a
         false alarm costs threshold / (1 - threshold) times what a miss does.
     level : float
         Confidence level.

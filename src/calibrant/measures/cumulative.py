@@ -488,8 +488,8 @@ MEASURES = (
         ecce_r,
         label="ECCE-R",
         title="Cutoff calibration error (ECCE-R)",
-        meaning="The most that outcomes deviate in total over any one interval of scores, and that "
-        "recalibration could save at any threshold.",
+        meaning="Maximum total deviation of outcomes over one interval of scores: what "
+        "recalibration could save at most at any threshold.",
         definition="max C − min C, with C the sum of w (y − p) / W over rows in order of p.",
         make=partial(read_cumulative_error, Statistic.RANGE),
         sketch="probability",
@@ -500,7 +500,7 @@ MEASURES = (
         ecce_mad,
         label="ECCE-MAD",
         title="Largest cumulative deviation (ECCE-MAD)",
-        meaning="The most that outcomes deviate in total, counted from the lowest score.",
+        meaning="Maximum total deviation of outcomes, counted from the lowest score.",
         definition="max |C|, with C the sum of w (y − p) / W over rows in order of p.",
         make=partial(read_cumulative_error, Statistic.MAX),
         sketch="probability",

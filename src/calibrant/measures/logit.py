@@ -312,8 +312,8 @@ MEASURES = (
         logit_smoothed_ece,
         label="LS-ECE",
         title="Logit-smoothed error (LS-ECE)",
-        meaning="Mean distance after smoothing on the logit scale, which sees scores near 0 and 1 "
-        "apart.",
+        meaning="Mean distance after smoothing on the logit scale, which resolves scores near 0 "
+        "and 1.",
         definition="∫ |Σ w k(u − logit p) (y − ρ(u))| du / W, with ρ the inverse logit and k the "
         "Gaussian of scale 1/15.",
         make=read_logit_smoothed_error,

@@ -623,8 +623,8 @@ MEASURES = (
         smooth_ece,
         label="smECE",
         title="Smooth calibration error (smECE)",
-        meaning="How far outcomes are from predictions, smoothed at a scale of its own; no bins to "
-        "choose.",
+        meaning="Mean distance between outcomes and predictions after smoothing; no bins or "
+        "bandwidth to choose.",
         definition="∫ |Σ w (y − p) K(t, p)| dt / W, with K the Gaussian reflected at 0 and 1, of "
         "the one scale that equals the result.",
         make=read_smooth_error,

@@ -71,8 +71,8 @@ def murphy(
     """Draw the loss of decisions at every threshold, and what recalibration would save of it.
 
     The line is the mean loss of acting where the prediction is at least the threshold, where a
-    false alarm costs the threshold and a miss 1 less that. The dashed line is the loss after
-    isotonic recalibration; the area between the two is the regret. The pale band is where the
+    false alarm costs the threshold and a miss 1 minus the threshold. The dashed line is the loss
+    after isotonic recalibration; the area between the two is the regret. The pale band is where the
     population's recalibrated loss may be, threshold by threshold.
 
     Parameters

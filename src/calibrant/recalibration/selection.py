@@ -20,7 +20,7 @@ from calibrant.data import validation
 from calibrant.data.classes import ClassTable
 from calibrant.data.validation import Generator, read_weights
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, p_cells, p_statement
+from calibrant.formatting import TextTable, p_cells, p_statement, percent
 from calibrant.recalibration.calibrator import Calibrator, check_order
 from calibrant.recalibration.evidence import Score
 from calibrant.recalibration.search import (
@@ -369,14 +369,6 @@ class Recalibration(TabularResult):
         return both if self.helps else self.before
 
     def _printed(self) -> list[str | TextTable]:
-        design = f"(confidence level {self.level:g}, {self.cv} folds)"
-        before, after = (one["smooth_ece"].value for one in (self.before, self.after))
-        sentence = (
-            f"Recalibrated by {self.method} (strength {self.strength:.2f}): on held-out rows "
-            f"smooth_ece goes from {before:.4f} to {after:.4f} {design}."
-            if self.helps
-            else f"Left as given: {p_statement(self.p_value)} for calibration {design}."
-        )
         found = self._columns()
         table = {
             "method": ["as given", *found["method"]],
@@ -386,4 +378,19 @@ class Recalibration(TabularResult):
             "P": ["", *p_cells(found["p_value"])],
             "strength": ["", *(f"{one:.2f}" for one in found["strength"])],
         }
-        return [sentence, "", TextTable.of(table, digits=5)]
+        return [self._sentence, "", TextTable.of(table, digits=5)]
+
+    @property
+    def _sentence(self) -> str:
+        if not self.helps:
+            return f"Left as given: no significant miscalibration ({p_statement(self.p_value)})."
+        a, b = (one["smooth_ece"] for one in (self.before, self.after))
+        before, after = (f"{x.bias_corrected:.3f}" for x in (a, b))
+        name = {"brier": "Brier"}.get(self.score, self.score)
+        (score,) = (one.score for one in self.candidates if one.method == self.method)
+        return (
+            f"Recalibrated by {self.method}: on held-out rows ({self.cv} folds) the {name} score "
+            f"goes from {self.score_before:.4f} to {score:.4f}, and smooth_ece from {before} "
+            f"({percent(self.level)} interval {a.low:.3f} to {a.high:.3f}) to {after} "
+            f"({b.low:.3f} to {b.high:.3f})."
+        )

@@ -314,7 +314,7 @@ def fragment(assessment: Assessment) -> str:
         f"Brier score {fixed(assessment.brier_score, 4)}",
     ]
     if (test := assessment.test) is not None:
-        facts.append(escape(p_statement(test.p_value, is_bound=test.is_least)))
+        facts.append(escape(p_statement(test.p_combined, is_bound=test.is_least)))
     notes = "".join(f"<li>{escape(note)}</li>" for note in assessment.notes)
     return (
         '<div class="calibrant-assessment" style="max-width: 46em;">'

@@ -68,11 +68,11 @@ def report(
     level : float
         Confidence level.
     tolerance : float
-        The smooth calibration error that does not matter, for the verdicts.
+        The largest acceptable smooth calibration error, for the verdicts.
     n_bins : int
         Number of bins.
     threshold : float, optional
-        A probability from which on to act: adds what recalibration would save there.
+        A decision threshold: adds what recalibration would save at it.
     n_resamples : int
         Number of draws of the noise, at least 39.
     rng : int or numpy.random.Generator

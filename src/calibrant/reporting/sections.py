@@ -84,8 +84,9 @@ _OTHERS = {
     ),
     "p_value": Meaning(
         "P-value of calibration",
-        "Probability of a joint test as extreme as this under perfect calibration.",
-        "Rank of the smallest P-value of six statistics among samples drawn from the predictions.",
+        "Probability of a joint test at least as extreme under perfect calibration.",
+        "Rank of the smallest P-value of six statistics among samples simulated from the "
+        "predictions; a bound by asymptotic tails where none of these is as extreme.",
     ),
     "prevalence": Meaning("Prevalence", "Mean outcome.", "Σ w y / W."),
     "mean_prediction": Meaning("Mean prediction", "Mean score.", "Σ w p / W."),
@@ -254,7 +255,7 @@ def measure_rows(models: Sequence[Model]) -> Iterator[MeasureRow]:
 def _other(assessment: Assessment, name: str) -> Ranged:
     if name == "p_value":
         test = assessment.test
-        return Ranged(UNKNOWN if test is None else p_value(test.p_value, is_bound=test.is_least))
+        return Ranged(UNKNOWN if test is None else p_value(test.p_combined, is_bound=test.is_least))
     value = getattr(assessment, name)
     return ranged(value) if isinstance(value, Interval) else Ranged(fixed(value, _DIGITS))
 
@@ -320,10 +321,10 @@ class DecisionSection:
 
 _DECISION_CAPTIONS = {
     "murphy": "Loss. Mean loss of acting where the prediction is at least the threshold: a false "
-    "alarm costs the threshold, a miss 1 less that. Thin line: after isotonic recalibration; "
-    "shaded: what that would save on these rows, part of which is noise. Twice the area below the "
-    "curve is the Brier score.",
-    "decision": "Net benefit. The same as hits less false alarms, counted at the exchange rate of "
+    "alarm costs the threshold, a miss 1 minus the threshold. Thin line: after isotonic "
+    "recalibration; shaded: what that would save on these rows, part of which is noise. Twice the "
+    "area below the curve is the Brier score.",
+    "decision": "Net benefit: hits minus false alarms, which are weighted by the odds of "
     "the threshold, per row. Dotted: acting on all rows; dashed: acting on none; shaded: net "
     "benefit lost to miscalibration.",
 }

@@ -81,7 +81,7 @@ def test_helps_where_the_error_is_large():
     shrunk = p + found.strength * (again.predict(p) - p)
     assert found.predict(p) == pytest.approx(shrunk, abs=1e-9)  # fits end by rounding
     assert found.strength == pytest.approx(best.strength * (1 - np.sqrt(found.p_value / 0.05)))
-    assert repr(found).startswith("Recalibrated by temperature (strength ")
+    assert repr(found).startswith("Recalibrated by temperature: on held-out rows (5 folds) ")
 
 
 def test_keeps_calibrated_predictions():
@@ -93,7 +93,7 @@ def test_keeps_calibrated_predictions():
         assert found.after is found.before
         assert found.held_out.tolist() == p.tolist()
         assert found.predict([0.123]).tolist() == [0.123]
-        assert repr(found).startswith("Left as given: P = ")
+        assert repr(found).startswith("Left as given: no significant miscalibration (P = ")
 
 
 def test_few_rows_are_no_evidence():

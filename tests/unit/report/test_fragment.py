@@ -2,8 +2,10 @@
 
 import sys
 from dataclasses import replace
+from html import escape
 
 from calibrant import assess
+from calibrant.formatting import p_statement
 
 
 def test_it_says_what_was_found(found):
@@ -14,9 +16,11 @@ def test_it_says_what_was_found(found):
     assert len(text) < 5000
 
 
-def test_the_least_p_value_of_simulated_samples_is_a_bound():
-    text = assess([0, 1] * 100, [0.9, 0.1] * 100, n_resamples=99)._repr_html_()
-    assert "P ≤ 0.01</p>" in text
+def test_the_p_value_is_that_of_the_verdict():
+    found = assess([0, 1] * 100, [0.9, 0.1] * 100, n_resamples=99)
+    assert found.test.p_value == 0.01
+    assert found.test.is_least
+    assert f"{escape(p_statement(found.verdict.p_value))}</p>" in found._repr_html_()
 
 
 def test_a_wrong_certainty_is_not_called_well():

@@ -20,7 +20,7 @@ def test_measures_of_several_models(found, sketched):
     # A sketch does not know the logit scale.
     assert [cell.value == UNKNOWN for cell in rows["logit_smoothed_ece"].cells] == [False, True]
     assert "logit_smoothed_ece" not in [row.name for row in measure_rows(read_models(sketched))]
-    assert rows["p_value"].cells[0].value.value == found.test.p_value
+    assert rows["p_value"].cells[0].value.value == found.test.p_combined
     assert rows["bias"].cells[1].low.value == sketched.bias.low
     assert rows["brier_score"].cells[0].low == UNKNOWN
 
