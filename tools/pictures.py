@@ -19,6 +19,7 @@ from scipy.special import expit
 import calibrant as cb
 
 FLARES = cb.datasets.load_flares("DAFFS")
+NOAA = cb.datasets.load_flares("NOAA")
 RAIN = cb.datasets.load_rain()
 
 
@@ -53,6 +54,11 @@ def _clinical() -> Axes:
     return ax
 
 
+def _murphy() -> Axes:
+    regret = cb.threshold_regret(FLARES.y_true, FLARES.y_prob, 0.25)
+    return cb.plot.murphy(FLARES.y_true, FLARES.y_prob, regret=regret)
+
+
 PICTURES: dict[str, Callable[[], Axes]] = {
     "smooth": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob),
     "binned": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob, method="binned", n_bins=10),
@@ -63,6 +69,10 @@ PICTURES: dict[str, Callable[[], Axes]] = {
     "sweep": lambda: cb.plot.bins_sweep(FLARES.y_true, FLARES.y_prob),
     "clinical": _clinical,
     "forest": lambda: cb.plot.forest(cb.heterogeneity(*_validation())),
+    "decision_curve": lambda: cb.plot.decision_curve(
+        FLARES.y_true, {"DAFFS": FLARES.y_prob, "NOAA": NOAA.y_prob}
+    ),
+    "murphy": _murphy,
 }
 
 
