@@ -68,6 +68,7 @@ PICTURES: dict[str, Callable[[], Axes]] = {
     "bias_along": _along,
     "sweep": lambda: cb.plot.bins_sweep(FLARES.y_true, FLARES.y_prob),
     "clinical": _clinical,
+    "clinical_decision": lambda: cb.plot.decision_curve(*_validation()[:2], threshold=0.2),
     "forest": lambda: cb.plot.forest(cb.heterogeneity(*_validation())),
     "decision_curve": lambda: cb.plot.decision_curve(
         FLARES.y_true, {"DAFFS": FLARES.y_prob, "NOAA": NOAA.y_prob}
