@@ -19,6 +19,7 @@ from scipy.special import expit
 import calibrant as cb
 
 FLARES = cb.datasets.load_flares("DAFFS")
+NOAA = cb.datasets.load_flares("NOAA")
 RAIN = cb.datasets.load_rain()
 
 
@@ -53,6 +54,11 @@ def _clinical() -> Axes:
     return ax
 
 
+def _murphy() -> Axes:
+    regret = cb.threshold_regret(FLARES.y_true, FLARES.y_prob, 0.25)
+    return cb.plot.murphy(FLARES.y_true, FLARES.y_prob, regret=regret)
+
+
 PICTURES: dict[str, Callable[[], Axes]] = {
     "smooth": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob),
     "binned": lambda: cb.plot.reliability(FLARES.y_true, FLARES.y_prob, method="binned", n_bins=10),
@@ -62,7 +68,12 @@ PICTURES: dict[str, Callable[[], Axes]] = {
     "bias_along": _along,
     "sweep": lambda: cb.plot.bins_sweep(FLARES.y_true, FLARES.y_prob),
     "clinical": _clinical,
+    "clinical_decision": lambda: cb.plot.decision_curve(*_validation()[:2], threshold=0.2),
     "forest": lambda: cb.plot.forest(cb.heterogeneity(*_validation())),
+    "decision_curve": lambda: cb.plot.decision_curve(
+        FLARES.y_true, {"DAFFS": FLARES.y_prob, "NOAA": NOAA.y_prob}
+    ),
+    "murphy": _murphy,
 }
 
 

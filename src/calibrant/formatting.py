@@ -26,6 +26,8 @@ _MAX_ROWS, _END_ROWS = 60, 10
 _FIXED_RANGE = (1e-3, 1e4)
 _MISSING = "-"
 _LATEX_SPECIAL = re.compile(r"[&%$#_{}]")
+# A hyphen before a number, not within a name.
+_LATEX_HYPHEN = re.compile(r"(?<!\w)-(?=\d)")
 # Fields of results on the scale of their interval.
 _INTERVAL_FIELDS = ("value", "difference", "bias_corrected", "low", "high")
 
@@ -226,7 +228,10 @@ class TextTable:
 
     def to_latex(self) -> str:
         """Return the table as a LaTeX tabular with booktabs rules."""
-        cells = [[_LATEX_SPECIAL.sub(r"\\\g<0>", cell) for cell in row] for row in self._all_rows()]
+        escaped = (
+            [_LATEX_SPECIAL.sub(r"\\\g<0>", cell) for cell in row] for row in self._all_rows()
+        )
+        cells = ([_LATEX_HYPHEN.sub("$-$", cell) for cell in row] for row in escaped)
         head, *body = (rf"{' & '.join(row)} \\" for row in cells)
         first = rf"\begin{{tabular}}{{{'l' * len(self.columns)}}}"
         rows = [first, r"\toprule", head, r"\midrule", *body, r"\bottomrule", r"\end{tabular}"]

@@ -45,7 +45,7 @@ def test_models_by_name():
     assert legend(ax) == ["DAFFS", "NOAA"]
     assert len(ax.collections) == 2
     ax = decision_curve(Y, MODELS, standardize=True)
-    assert legend(ax) == ["DAFFS", "NOAA", "act on all", "act on none"]
+    assert legend(ax) == ["DAFFS", "NOAA", "treat all", "treat none"]
     assert ax.get_ylabel() == "standardized net benefit"
     curves = cb.decision_curve(Y, MODELS, thresholds=[0.1, 0.2, 0.3])
     ax = decision_curve(curves)

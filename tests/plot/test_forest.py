@@ -18,18 +18,18 @@ def result():
 def test_rows_and_marks(result, measure):
     ax = cb.plot.forest(result, measure=measure)
     names = [label.get_text() for label in ax.get_yticklabels()]
-    assert names[0].startswith("a  (300)")
-    assert names[-2:] == ["mean of 3", "new centre"]
+    first, pooled = result.centres[0], getattr(result, measure)
+    assert names[:2] == ["events/rows", f"a  {first.n_events}/300"]
+    assert names[-2:] == [f"mean of 3, τ = {pooled.tau:.2f}", "new centre, prediction"]
     (squares,) = (c for c in ax.collections if c.get_offsets().size == 6)
     drawn = np.asarray(squares.get_offsets())[:, 0].tolist()
     # Centres are in the order of their names.
     assert drawn == pytest.approx([getattr(row, measure).value for row in result.centres])
     (diamond,) = ax.patches
-    pooled = getattr(result, measure)
     corners = diamond.get_xy()[:, 0]
     assert (corners.min(), corners.max()) == pytest.approx((pooled.low, pooled.high))
     assert ax.get_xscale() == ("log" if measure == "o_e" else "linear")
-    texts = [text.get_text() for text in ax.texts]
+    texts = [text.get_text().replace("−", "-") for text in ax.texts]
     assert f"{pooled.prediction_low:.2f} to {pooled.prediction_high:.2f}" in texts
     ax.figure.draw_without_rendering()
 

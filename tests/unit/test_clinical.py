@@ -264,6 +264,7 @@ def test_the_printed_table():
         "| O:E ratio | 0.94 | 0.85 to 1.04 |",
     ]
     assert r"measure & value & 95\% interval \\" in found.to_latex()
+    assert r"Calibration intercept & $-$0.13 & $-$0.31 to 0.06 \\" in found.to_latex()
     frame = found.to_frame()
     assert list(frame.columns) == ["measure", "value", "low", "high"]
     assert frame["value"][2] == found.slope.value

@@ -43,7 +43,8 @@ _MINIMUM_SPAN = 0.02
 # many of them apart.
 _ROUND, _INTERVALS = (1.0, 2.0, 2.5, 5.0, 10.0), 5
 _SLACK = 1e-9
-# The number of bins in a window that shows where outcomes lie: about one per point of print.
+# The number of bins in a window that shows where outcomes lie: about one per point of print, and
+# half as many beside loess, as is usual there.
 _NARROW_BINS = 200
 # The names of the axes: whether of confidences, and whether of deviations.
 _AXES = {
@@ -286,7 +287,8 @@ def view_of_rows(
         # A sketch knows sums over even bins alone.
         known = table_of(problem, _logit_bins()) if problem.is_exact else None
         return replace(view, outcomes=known)
-    narrow = UniformBins.of(_narrow_bins(problem, Window.around([view])))
+    n_narrow = _NARROW_BINS // 2 if curve.method == "loess" else _NARROW_BINS
+    narrow = UniformBins.of(_narrow_bins(problem, Window.around([view]), n_narrow))
     return replace(view, outcomes=table_of(problem, narrow))
 
 
@@ -339,9 +341,9 @@ def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options}
 
 
-def _narrow_bins(problem: Problem, window: Window) -> int:
+def _narrow_bins(problem: Problem, window: Window, n: int = _NARROW_BINS) -> int:
     """Return the number of bins of [0, 1] so narrow that a window shows them as lines."""
-    maximum = round(_NARROW_BINS / window.span)
+    maximum = round(n / window.span)
     if problem.is_exact:
         return maximum
     n_cells = round(1 / problem.cell_width)

@@ -431,7 +431,9 @@ class Rows:
         if not ones.any() or not zeros.any():
             return _NONE
         # Of the other outcome, the weight at lower (higher) scores, ties counted half.
-        at = np.searchsorted(self.pooled.score, self.p)
+        at = np.empty(len(self.p), dtype=np.intp)
+        rows = self.pooled.rows.astype(np.intp)
+        at[np.argsort(self.p)] = np.repeat(np.arange(len(rows)), rows)
         true, false = self.pooled.true, self.pooled.weight - self.pooled.true
         lower = (np.cumsum(false) - false / 2) / false.sum()
         higher = 1 - (np.cumsum(true) - true / 2) / true.sum()

@@ -170,7 +170,7 @@ def threshold_regret(
       of max over c of D(c) - 1.25 sd(c).
 
     In simulations of 15 populations with 50 to 10 000 rows, seven of them with a regret of 0, the
-    95% interval covered in 96 to 100% of samples. Rows are taken to be independent. One sort.
+    95% interval covered in 95 to 100% of samples. Rows are taken to be independent. One sort.
 
     A sketch takes rows of a cell to be at their mean score, and the interval allows for it.
 

@@ -136,7 +136,7 @@ def draw_murphy(
     if not records(ax, "murphy"):
         despine(ax)
         ax.set_xlim(0, 1)
-        ax.set_xlabel("threshold: act from this probability on")
+        ax.set_xlabel("threshold probability")
         ax.set_ylabel("mean loss per decision")
     handles: list[Artist] = []
     labels: list[str] = []
@@ -169,7 +169,7 @@ def decision_curve(
     color: Colors = None,
     **options: Unpack[DecisionOptions],
 ) -> Axes:
-    """Draw the net benefit of decisions at every threshold, beside acting on all rows or on none.
+    """Draw the net benefit of decisions at every threshold, beside treating all rows and none.
 
     The dashed line is the net benefit after isotonic recalibration; the area between it and the
     line of the model is lost to miscalibration.
@@ -247,13 +247,13 @@ def draw_decision(
     if not records(ax, "decision"):
         despine(ax)
         ax.set_xlim(0, 1)
-        ax.set_xlabel("threshold: act from this probability on")
+        ax.set_xlabel("threshold probability")
         ax.set_ylabel("standardized net benefit" if first.standardized else "net benefit")
         top = max(float(one.curve.recalibrated.max()) for one in shown)
         ax.set_ylim(-_BELOW_0 * (top or 1.0), 1.05 * (top or 1.0))
         handles += ax.plot(first.threshold, first.treat_all, color=MUTED, lw=1, ls=":", zorder=2)
         handles.append(ax.axhline(0, color=MUTED, lw=1, zorder=2))
-        labels += ["act on all", "act on none"]
+        labels += ["treat all", "treat none"]
     if mark is not None:
         _mark(ax, mark, first.threshold, first.net_benefit)
     _write(ax, labels, handles, several=any(names))

@@ -36,6 +36,8 @@ _NAMES = {
 # the diamond, in square points and rows.
 _AREA, _LEAST_AREA, _HALF = 60.0, 6.0, 0.32
 _MOST_NAME = 24
+# The row of the headings, and the measures there.
+_HEAD, _SHORT = -0.9, {"o_e": "O:E", "intercept": "intercept", "slope": "slope"}
 
 
 def forest(
@@ -47,9 +49,10 @@ def forest(
 ) -> Axes:
     """Draw a forest plot: one interval per centre, the mean, and what a new centre may have.
 
-    Squares are larger the more precise the estimate of a centre is. The diamond is the mean over
-    centres with its confidence interval, the bar below it the prediction interval for a new centre.
-    Centres without an estimate are listed with a dash.
+    Beside the names stand the numbers of events and of rows. Squares are larger the more precise
+    the estimate of a centre is. The diamond is the mean over centres with its confidence interval
+    and the standard deviation tau of centres, of O:E on the log scale; the bar below it is the
+    prediction interval for a new centre. Centres without an estimate are listed with a dash.
 
     Parameters
     ----------
@@ -138,18 +141,26 @@ def _draw_mean(ax: Axes, result: Heterogeneity, measure: str, color: Any) -> Non
 def _write_rows(ax: Axes, result: Heterogeneity, measure: str) -> None:
     """Write the names of the rows on the left and their numbers on the right."""
     pooled, n = getattr(result, measure), len(result.centres)
-    names = [f"{shortened(str(row.centre), _MOST_NAME)}  ({row.n})" for row in result.centres]
+    names = [
+        f"{shortened(str(row.centre), _MOST_NAME)}  {row.n_events}/{row.n}"
+        for row in result.centres
+    ]
+    mean = f"mean of {pooled.n_centres}"
+    if not np.isnan(pooled.tau):
+        mean += f", τ = {pooled.tau:.2f}"
     at = [*range(n), n + 0.5, n + 1.5]
-    ax.set_yticks(at, [*names, f"mean of {pooled.n_centres}", "new centre"])
+    ax.set_yticks([_HEAD, *at], ["events/rows", *names, mean, "new centre, prediction"])
     ax.tick_params(axis="y", length=0)
+    ax.get_yticklabels()[0].set(color="0.4", fontsize=SMALL)
     found = [getattr(row, measure) for row in result.centres]
     texts = [_text(one.value, one.low, one.high) for one in found]
     texts.append(_text(pooled.value, pooled.low, pooled.high))
     texts.append(f"{pooled.prediction_low:.2f} to {pooled.prediction_high:.2f}")
     style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "fontsize": SMALL}
     for row, text in zip(at, texts, strict=True):
-        ax.text(1.03, row, text, va="center", **style)
-    ax.text(1.03, -0.9, f"{percent(result.level)} interval", va="center", color="0.4", **style)
+        ax.text(1.03, row, text.replace("-", "−"), va="center", **style)  # as on the axis
+    head = f"{_SHORT[measure]} ({percent(result.level)} interval)"
+    ax.text(1.03, _HEAD, head, va="center", color="0.4", **style)
 
 
 def _text(value: float, low: float, high: float) -> str:

@@ -187,8 +187,9 @@ def draw_curve(ax: Axes, curve: Curve, color: Any, frame: Frame, *, alone: bool)
         line = _staircase(ax, curve, color, frame)
     else:
         thick = _THICK if alone else _LESS_THICK
-        # The density is that along probabilities.
-        line = _ribbon(ax, curve, color, thick, is_even=frame.scale == "logit")
+        # The density is that along probabilities; loess is drawn as it is elsewhere.
+        is_even = frame.scale == "logit" or curve.method == "loess"
+        line = _ribbon(ax, curve, color, thick, is_even=is_even)
     _clip(ax, line, curve, frame)
     return line
 

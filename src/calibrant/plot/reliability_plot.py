@@ -80,9 +80,10 @@ def reliability(
     """Draw a reliability diagram: observed frequency against predicted probability.
 
     A smooth curve is wider where scores are denser, and ends where the rows, weighted by the
-    kernel, count for less than one row a bandwidth away. An isotonic curve is heavier where it is
-    level. Bars of a binned curve are darker the more rows they hold, with the number of rows below
-    them or, where bars are too narrow, the range of all; points have their intervals.
+    kernel, count for less than one row a bandwidth away; loess has one width. An isotonic curve is
+    heavier where it is level. Bars of a binned curve are darker the more rows they hold, with the
+    number of rows below them or, where bars are too narrow, the range of all; points have their
+    intervals.
 
     Where there are few distinct scores, circles mark the mean outcome at each. Among many, discs
     mark scores that hold at least 30 rows, a twentieth of all rows and ten times as many as the

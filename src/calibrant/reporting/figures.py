@@ -469,7 +469,7 @@ def murphy_figure(models: Sequence[Model]) -> Spec:
         names = ("loss", curve.loss), ("recalibrated", curve.recalibrated_loss)
         data += _before_and_after(model, curve.threshold, *names)
     layout = {
-        "xaxis": _axis("threshold", range=[-_END, 1 + _END]),
+        "xaxis": _axis("threshold probability", range=[-_END, 1 + _END]),
         "yaxis": _axis("mean loss per decision", rangemode="tozero"),
         "hovermode": "x" if len(models) == 1 else "closest",
     }
@@ -477,7 +477,7 @@ def murphy_figure(models: Sequence[Model]) -> Spec:
 
 
 def decision_figure(models: Sequence[Model]) -> Spec:
-    """Return the net benefits of all models at every threshold, beside acting on all or on none."""
+    """Return the net benefits of all models at every threshold, beside treating all and none."""
     data, top = [_reference((0, 1), (0, 0))], 0.0
     for model in models:
         curve = DecisionCurve.of(model.assessment.murphy)
@@ -489,7 +489,7 @@ def decision_figure(models: Sequence[Model]) -> Spec:
         top = max(top, float(curve.recalibrated.max(initial=0.0)))
     top = top or 1.0
     layout = {
-        "xaxis": _axis("threshold", range=[-_END, 1 + _END]),
+        "xaxis": _axis("threshold probability", range=[-_END, 1 + _END]),
         "yaxis": _axis("net benefit", range=[-_BELOW_0 * top, 1.05 * top]),
         "hovermode": "x" if len(models) == 1 else "closest",
     }

@@ -325,7 +325,7 @@ _DECISION_CAPTIONS = {
     "recalibration; shaded: what that would save on these rows, part of which is noise. Twice the "
     "area below the curve is the Brier score.",
     "decision": "Net benefit: hits minus false alarms, which are weighted by the odds of "
-    "the threshold, per row. Dotted: acting on all rows; dashed: acting on none; shaded: net "
+    "the threshold, per row. Dotted: treat all; dashed: treat none; shaded: net "
     "benefit lost to miscalibration.",
 }
 
