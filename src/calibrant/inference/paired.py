@@ -31,7 +31,10 @@ are at least 0, so delta > 0 implies that a's is not 0. Whatever else is approxi
 perfectly calibrated models neither is called worse with probability above `tail`.
 
 smECE changes by no more than its norm at a fixed scale does: N_s decreases with s, so that
-abs(T - theta) <= abs(N_s(h) - N_s(h0)) at the larger of the two scales.
+abs(T - theta) <= abs(N_s(h) - N_s(h0)) at the larger s of T and theta. That is T where noise raised
+the error, as it is assumed to have done to a's. Where it lowered b's it is theta, here the norm of
+b's image after moving: at the scale observed, which is finer, noise would seem to add more to b's
+error than it did, and equal errors in opposite directions were told apart in 7% of samples.
 
 Means over pairs. The squared kernel error is a mean over pairs of rows (or clusters), and so is a
 difference of two: its standard error is that of the jackknife, leaving out one row after the other.
@@ -117,8 +120,8 @@ class NoisyError:
     """The error of one model with noise simulated together with that of other models."""
 
     view: View  # the error as a norm
-    # Images of the noise, one row per resample; the same resamples for all models.
-    images: FloatArray
+    # Noise of the residual totals, one row per resample; the same resamples for all models.
+    totals: FloatArray
     calibrated: FloatArray  # simulated errors of perfectly calibrated predictions
 
     @property
@@ -130,6 +133,11 @@ class NoisyError:
     def p_calibrated(self) -> float:
         """The P-value of perfect calibration."""
         return rank_p_value(self.calibrated, self.view.value, _ROUNDING * self.view.value)
+
+    @cached_property
+    def images(self) -> FloatArray:
+        """The images of the noise."""
+        return self.view.of_noise(self.totals)
 
     @cached_property
     def spread(self) -> FloatArray:
@@ -146,6 +154,13 @@ class NoisyError:
     def moved_back(self, noise: FloatArray) -> FloatArray:
         """Return the image without its regression on the linear noise of some model."""
         return self.view.observed - (noise @ self.images) / len(self.images)
+
+    def at_scale_of(self, image: FloatArray) -> NoisyError:
+        """Return the error at the scale that is the norm of an image, if that is the larger one."""
+        scale = float(self.view.image.norm.of(image))
+        if self.view.image.at_scale is None or scale <= self.view.value:
+            return self
+        return replace(self, view=self.view.at_scale(scale))
 
     def added_by_noise(self, image: FloatArray) -> FloatArray:
         """Return what noise adds to the error of a population with this image."""
@@ -166,11 +181,11 @@ def joint_noise(
     models = []
     for view in views:
         # The same seed makes the same multipliers, and so the noise of the same rows.
-        images = view.of_noise(view.cells.noise(n_resamples, np.random.default_rng(seed)))
+        totals = view.cells.noise(n_resamples, np.random.default_rng(seed))
         cells = view.cells if clustered else replace(view.cells, moves=None, n_clusters=0)
         calibrated = view.of_noise(cells.calibrated_noise(n_resamples, rng))
         norms = shifted_norms(view.image.norm, calibrated, view.offset)
-        models.append(NoisyError(view, images, norms))
+        models.append(NoisyError(view, totals, norms))
     return models
 
 
@@ -199,7 +214,7 @@ def _p_greater(a: NoisyError, b: NoisyError) -> float:
 
     p = usual - excess(usual)
     if p < usual:
-        p = monotone_root(excess, p, usual, 0.05 / len(a.images))
+        p = monotone_root(excess, p, usual, 0.05 / len(a.totals))
     return max(p, a.p_calibrated)
 
 
@@ -208,7 +223,8 @@ def _least_favourable(a: NoisyError, b: NoisyError, tail: float) -> Iterator[Flo
     against = max(_AGAINST, float(-ndtri(tail)))
     for noise in (against * a.linear_noise, -against * b.linear_noise):
         best = a.view.image.norm.least(a.moved_back(noise), KAPPA * a.spread)
-        yield a.added_by_noise(best) - b.added_by_noise(b.moved_back(noise))
+        wide = b.at_scale_of(b.moved_back(noise))
+        yield a.added_by_noise(best) - wide.added_by_noise(wide.moved_back(noise))
 
 
 @dataclass(frozen=True, eq=False)
