@@ -199,7 +199,7 @@ def _pooled(blocks: Sequence[Row], by: Sequence[str]) -> list[Row]:
 
 
 def _fewest(rows: Iterable[Row]) -> int:
-    return min(row.repetitions for row in rows)
+    return min(int(row.repetitions) for row in rows)
 
 
 def _error(repetitions: int) -> str:
