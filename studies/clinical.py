@@ -7,7 +7,7 @@ vary: how often the prediction interval of `heterogeneity` holds those of one mo
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache, partial
 from typing import Any, Literal
@@ -198,6 +198,15 @@ def _pooled(blocks: Sequence[Row], by: Sequence[str]) -> list[Row]:
     return pooled
 
 
+def _fewest(rows: Iterable[Row]) -> int:
+    return min(int(row.repetitions) for row in rows)
+
+
+def _error(repetitions: int) -> str:
+    """Return the standard error of a coverage of the nominal level, in percent."""
+    return f"{100 * np.sqrt(LEVEL * (1 - LEVEL) / repetitions):.1f}"
+
+
 def _coverage(row: Row) -> str:
     return f"{100 * row.covered / row.repetitions:.1f}"
 
@@ -215,7 +224,10 @@ def _text(pooled: Sequence[Row], centres: Sequence[Row]) -> str:
             if (name, n, "o_e") in cells
         ]
         sections.append(f"### n = {n}\n\n{grid(['', *MEASURES.values()], rows)}")
-    repetitions = min(row.repetitions for row in pooled)
+    repetitions = {one: _fewest(row for row in pooled if row.measure == one) for one in MEASURES}
+    usual = max(repetitions.values())
+    fewer = {MEASURES[one]: n for one, n in repetitions.items() if n < usual}
+    less = f" ({', '.join(f'{name}: {n}' for name, n in fewer.items())})" if fewer else ""
     found = {(row.n_centres, row.prediction, row.measure): row for row in centres}
     of_centres = [
         [str(k), *(_coverage(found[k, kind, one]) for kind in _KINDS for one in _EXACT)]
@@ -227,8 +239,9 @@ def _text(pooled: Sequence[Row], centres: Sequence[Row]) -> str:
     return page(
         "# Intervals of the clinical table",
         f"How often the {LEVEL:.0%} intervals of `clinical_summary` hold the population value, in "
-        f"percent of {repetitions} samples: a coverage of 95% is measured with a standard error of "
-        f"{100 * np.sqrt(LEVEL * (1 - LEVEL) / repetitions):.1f}. O:E, intercept and slope: "
+        f"percent of {usual} samples{less}: a coverage of 95% is measured with a standard error of "
+        f"{_error(usual)}{f' ({_error(min(fewer.values()))})' if fewer else ''}. "
+        "O:E, intercept and slope: "
         f"{100 * least:.1f} to {100 * most:.1f}%. ICI, E50 and E90: {100 * curve:.1f}% or more, at "
         "perfect calibration too, where a percentile bootstrap interval of ICI never holds 0.",
         "Populations:",
