@@ -118,7 +118,7 @@ def test_differences_between_models(found):
     seen = Reader(text)
     assert json.loads(script(seen, "results"))["comparison"] == compared.to_dict()
     assert f'<td class="better"><bdi>{compared.pairs[0].better}</bdi></td>' in text
-    assert f'<data value="{compared.pairs[0].difference}">' in text
+    assert f'<data value="{compared.pairs[0].bias_corrected}">' in text
     assert 'id="differences-title"' not in page(found)
 
 
