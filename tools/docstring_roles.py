@@ -1,6 +1,7 @@
 """Markdown extension: roles in docstrings, such as ``:func:`ece```, become links to the reference.
 
-A leading tilde shortens the shown name to its last part, as numpydoc readers expect.
+A leading tilde shortens the shown name to its last part, as numpydoc readers expect. Entries of See
+Also, ``name : description``, become a list.
 """
 
 import re
@@ -11,6 +12,7 @@ from markdown.extensions import Extension
 from markdown.preprocessors import Preprocessor
 
 _ROLE = re.compile(r":(?:func|class|meth|attr|mod|exc|data):`(?P<tilde>~?)(?P<name>[\w.]+)`")
+_SEE_ALSO = re.compile(r"(?P<name>[A-Za-z_][\w.]*) : (?P<text>\S.*)")
 # After fenced code blocks (25) have been taken out, before anything else reads the text.
 _PRIORITY = 24
 
@@ -23,7 +25,11 @@ def _link(match: re.Match[str]) -> str:
 
 class _Roles(Preprocessor):
     def run(self, lines: list[str]) -> list[str]:
-        return [_ROLE.sub(_link, line) for line in lines]
+        listed = [
+            _SEE_ALSO.sub(r"- `\g<name>`: \g<text>", line) if _SEE_ALSO.fullmatch(line) else line
+            for line in lines
+        ]
+        return [_ROLE.sub(_link, line) for line in listed]
 
 
 class _RolesExtension(Extension):

@@ -41,3 +41,9 @@ def test_roles_become_references():
 
 def test_roles_in_code_stay():
     assert ":func:`x`" in html("```\n:func:`x`\n```")
+
+
+def test_entries_of_see_also_are_a_list():
+    result = html("estimate : One measure.\nby_group : Each of many groups.")
+    assert result.count("<li>") == 2
+    assert "<code>estimate</code>: One measure." in result
