@@ -30,6 +30,7 @@ NEEDED = {
     "subpopulation_test": {"group": SITE == 0},
     "threshold_regret": {"threshold": 0.4},
 }
+PER_ROW = ("groups", "feature", "centre", "group")
 # A report needs plotly and jinja2.
 NOT_OF_ROWS = {"sketch"} | ({"report"} if find_spec("plotly") is None else set())
 FUNCTIONS = [
@@ -291,6 +292,30 @@ def test_the_scale_of_weights_changes_nothing(name, options, scale):
     if not isinstance(usual, float):
         usual, scaled = usual.to_dict(), scaled.to_dict()
     np.testing.assert_allclose(numbers(scaled), numbers(usual), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("name", with_parameter("sample_weight"))
+def test_one_row_may_outweigh_all_others(name):
+    # So far that the weights of the others are lost in the sum.
+    rng = np.random.default_rng(0)
+    p, weight = rng.random(200), rng.gamma(2, 1, 200)
+    y = (rng.random(200) < p).astype(int)
+    rows = {k: np.resize(v, 200) for k, v in NEEDED.get(name, {}).items() if k in PER_ROW}
+    rows |= {"measures": ["smooth_ece"]} if name == "noise_floor" else {}
+    for score, heaviest in ((0.06, 1e17), (0.06, 1e20), (0.5, 1e20), (0.9999, 1e90)):
+        p[:2], y[:2], weight[:2] = score, (0, 1), (heaviest, heaviest / 20)
+        rows |= {"y_true": y, "y_prob": p, "y_probs": {"a": p, "b": p**2}}
+        given = {k: v for k, v in rows.items() if k in parameters(name)}
+        assert "\n" not in outcome(name, sample_weight=weight, **given)
+
+
+def test_a_kernel_error_needs_weight_in_two_rows():
+    weight = np.r_[1e20, HEAVY[1:]]
+    with pytest.raises(cb.CalibrantError, match="sample_weight must not be all but in one row"):
+        cb.skce(Y, P, sample_weight=weight)
+    even = cb.skce(Y, P, sample_weight=np.r_[1e20, 1e20, HEAVY[2:]])
+    assert even == pytest.approx((Y[0] - P[0]) * (Y[1] - P[1]) * math.exp(-1), rel=1e-9)
 
 
 @pytest.mark.parametrize("scale", [1e-98, 1e98])

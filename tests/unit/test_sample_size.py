@@ -84,6 +84,15 @@ def test_noise_floor_has_every_measure():
     assert repr(floor).startswith("NoiseFloor(100 rows")
 
 
+def test_noise_floor_refuses_what_takes_long():
+    p = np.resize(SCORES, 100_000)
+    with pytest.raises(CalibrantError, match="at most 4 for so many rows and measures; got 200"):
+        noise_floor(p)
+    with pytest.raises(CalibrantError, match=r"at most 10 .*: name fewer in measures, or the fast"):
+        noise_floor(p, measures=["interval_error"])
+    assert noise_floor(p, measures=["ece"], n_resamples=39).high > 0
+
+
 def test_noise_floor_of_weighted_rows():
     p, w = SCORES[:200], np.tile([0.0, 1.0, 2.0, 5.0], 50)
     floor = noise_floor(p, measures=["ece"], sample_weight=w, n_resamples=300)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -377,17 +377,19 @@ class Rows:
         rows = self._with_logits
         x = logit(rows.p)
 
-        def errors(offset: float, slope: float, design: FloatArray) -> list[float]:
-            if math.isnan(offset):
-                return [math.nan] * len(design)
+        def errors(offset: float, slope: float) -> Iterator[float]:
             m = expit(offset + slope * x)
-            information = (design * (rows.w * m * (1 - m))) @ design.T
-            influence = np.linalg.solve(information, design * (rows.w * (rows.y - m)))
-            return [math.sqrt(rows.variance(one)) for one in influence]
+            information, excess = rows.w * m * (1 - m), rows.w * (rows.y - m)
+            # Where logits are less their mean, intercept and slope are orthogonal.
+            centre = information @ x / information.sum()
+            alone = excess / information.sum()
+            of_slope = (x - centre) * excess / (information @ (x - centre) ** 2)
+            for influence in (alone, alone - centre * of_slope, of_slope):
+                yield math.sqrt(rows.variance(influence))
 
-        design = np.stack((np.ones_like(x), x))
-        (at_one,) = errors(fit.intercept, 1.0, design[:1])
-        joint, of_slope = errors(fit.joint_intercept, fit.slope, design)
+        with np.errstate(divide="ignore", invalid="ignore"):  # no information about the slope
+            at_one, _, _ = errors(fit.intercept, 1.0)
+            _, joint, of_slope = errors(fit.joint_intercept, fit.slope)
         return replace(
             fit, intercept_error=at_one, joint_intercept_error=joint, slope_error=of_slope
         )

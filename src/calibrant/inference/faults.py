@@ -162,14 +162,20 @@ def _score_cells(problem: Problem, clusters: Clusters | None) -> Cells:
 
 def _design_effect(cells: Cells, design: FloatArray, fitted: FloatArray) -> float:
     """Return the variance of components over that of as many independent 0/1 outcomes."""
-    information = (design.T * (cells.weight * fitted * (1 - fitted))) @ design
+    information = cells.weight * fitted * (1 - fitted)
+    if not information.any():
+        return 0.0
+    # Centred, the columns are orthogonal, however much of the weight is at one score.
+    columns = design.copy()
+    columns[:, 1:] -= information @ columns[:, 1:] / information.sum()
     if cells.moves is not None:
-        totals = cells.moves @ design
-        noise = totals.T @ totals
+        noise = np.square(cells.moves @ columns).sum(axis=0)
     else:
         variance = cells.weight_squared * fitted * (1 - fitted)
-        noise = (design.T * (cells.residual_squared if cells.is_soft else variance)) @ design
-    return float(np.trace(np.linalg.solve(information, noise))) / len(noise)
+        noise = (cells.residual_squared if cells.is_soft else variance) @ columns**2
+    size = information @ columns**2
+    known = size > 0
+    return float((noise[known] / size[known]).mean())
 
 
 def _chi_squared(name: str, deviance: float, value: float, error: float) -> Fault:

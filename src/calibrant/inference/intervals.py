@@ -256,9 +256,9 @@ class Cells:
     @cached_property
     def rows(self) -> FloatArray:
         """The effective number of rows: (sum w)^2 / sum w^2, a whole number."""
-        filled, empty = self.weight > 0, np.zeros_like(self.weight)
-        ratio = np.divide(self.weight**2, self.weight_squared, out=empty, where=filled)
-        return np.where(filled, np.maximum(np.rint(ratio), 1.0), 0.0)
+        empty, squares = np.zeros_like(self.weight), self.weight_squared
+        ratio = np.divide(self.weight**2, squares, out=empty, where=squares > 0)
+        return np.where(self.weight > 0, np.maximum(np.rint(ratio), 1.0), 0.0)
 
     @cached_property
     def calibrated_variance(self) -> FloatArray:

@@ -467,6 +467,9 @@ class Windows:
             start, stop = np.searchsorted(middle, left), np.searchsorted(middle, left + width)
             pairs.append((start * len(edge) + stop)[stop > start])
         start, stop = np.divmod(np.unique(np.concatenate(pairs)), len(edge))
+        # Without those of weights so light that they are lost in the sum of all.
+        has_weight = edge[start] < edge[stop]
+        start, stop = start[has_weight], stop[has_weight]
         total = np.concatenate(([0.0], np.cumsum(variance)))
         inside = np.maximum(total[stop] - total[start], 0.0)
         fraction = np.minimum(edge[stop] - edge[start], 1.0)

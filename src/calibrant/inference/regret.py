@@ -334,7 +334,9 @@ class _Side:
     def highest(self, z: float) -> float:
         """Return the maximum of gain + x with x = z sd, the variance growing with x."""
         saved = 1 - self.threshold if self.sign > 0 else self.threshold
-        growth = z * z * saved * float(self.squares[-1] / self.weight[-1]) / 2
+        weight = float(self.weight[-1])
+        # Weights so light that they are lost in the sum of all save nothing.
+        growth = z * z * saved * float(self.squares[-1]) / weight / 2 if weight > 0 else 0.0
         return float((self.gain + growth + np.sqrt(growth**2 + z * z * self.variance)).max())
 
     def noise(self, n: int, rng: Generator) -> FloatArray:

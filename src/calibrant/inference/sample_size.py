@@ -34,6 +34,10 @@ _FEWEST, _MOST = 50, 1_000_000
 # The search ends when one more step changes n by less than this, or after so many.
 _CLOSE, _MAX_STEPS = 0.02, 8
 _MOST_ROWS = 1e15
+# How many times as long as others these measures take, and how many rows others may take in all
+# draws: a few seconds.
+_SLOW = {"interval_error": 20, "weak_calibration_error": 5, "skce": 4, "laplace_kernel_error": 3}
+_MOST_DRAWN = 20_000_000
 # No logit is shifted further than this.
 _FARTHEST = 40.0
 
@@ -315,7 +319,9 @@ def noise_floor(
 
     Notes
     -----
-    Cost: `n_resamples` times that of all measures, 4 ms for 1000 rows and 0.15 s for 100 000.
+    Cost: `n_resamples` times that of all measures, 4 ms for 1000 rows and 0.15 s for 100 000. What
+    would take more than a few seconds is refused: all measures with 200 draws take up to 2400 rows,
+    one of the faster ones 100 000.
 
     Examples
     --------
@@ -335,6 +341,15 @@ def noise_floor(
     p = _predictions(y_prob)
     sample = read_sample(np.zeros(len(p)), p, sample_weight=sample_weight)
     p, _, w = sample.columns()
+    most = _MOST_DRAWN // (len(p) * sum(_SLOW.get(info.name, 1) for info in infos) or 1)
+    if n_resamples > most:
+        raise CalibrantError(
+            "must be at most {maximum} for so many rows and measures",
+            argument="n_resamples",
+            value=n_resamples,
+            maximum=most,
+            hint="name fewer in measures, or the faster ones",
+        )
     asked = [info.read({}) for info in infos]
     scores = np.empty((n_resamples, len(asked)))
     for score in scores:

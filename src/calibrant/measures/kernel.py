@@ -24,6 +24,8 @@ from calibrant.measures.registry import Measure, MeasureInfo
 _MIN_BANDWIDTH = 1e-3
 # Beyond so many bandwidths an exponential would lose digits in running sums.
 _SPAN = 16.0
+# Of the squared sum of weights, what the pairs of different rows must have not to be mere rounding.
+_MIN_PAIRS = 1e-9
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,14 @@ class SquaredKernelError(Measure):
             raise CalibrantError(
                 "must hold at least two rows for pairs", argument="y_true", value=1
             )
-        pairs = float(w.sum()) ** 2 - float(w @ w)
+        all_pairs = float(w.sum()) ** 2
+        pairs = all_pairs - float(w @ w)
+        if pairs < _MIN_PAIRS * all_pairs:
+            raise CalibrantError(
+                "must not be all but in one row, for pairs",
+                argument="sample_weight",
+                value=float(w.max()),
+            )
         return float(self.row_sums(problem, np.arange(problem.n)).sum() / pairs)
 
     def row_sums(self, problem: Problem, cluster: Index) -> FloatArray:
