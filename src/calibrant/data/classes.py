@@ -149,9 +149,12 @@ class ClassTable:
         weights = np.array([sample.weight for sample in samples]) / whole.weight
         return Reduction(weights, lambda: iter(samples))
 
-    def blocks(self) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
-        """Yield rows as float64 (probabilities, outcomes, weights), labels as rows of 0 and 1."""
-        step = max(1, BLOCK_ROWS // self.n_classes)
+    def blocks(self, size: int = BLOCK_ROWS) -> Iterator[tuple[FloatArray, FloatArray, FloatArray]]:
+        """Yield rows as float64 (probabilities, outcomes, weights), labels as rows of 0 and 1.
+
+        There are about `size` probabilities in a block.
+        """
+        step = max(1, size // self.n_classes)
         for start in range(0, len(self.prob), step):
             rows = slice(start, start + step)
             prob = np.asarray(self.prob[rows], dtype=np.float64)

@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
+from scipy.special import logsumexp
 
 pytest.importorskip("sklearn", reason="calibrators are scikit-learn estimators")
 
@@ -43,6 +45,40 @@ def test_nothing_near_has_a_smaller_loss(calibrator, ridge):
             step = step if full else np.diag(np.diag(step))
             other = weights + size * step, bias + size * rng.standard_normal(len(bias))
             assert twin.softmax_loss(p, y, map_.temperature, *other, ridge) > best
+
+
+# Single precision where there are many classes for the rows, double where there are few.
+@pytest.mark.parametrize(("n", "n_classes"), [(8000, 40), (60_000, 5)])
+@pytest.mark.parametrize("calibrator", JOINT[1:])
+def test_many_rows_are_fitted_to_four_digits(calibrator, n, n_classes):
+    p, y = simulated(n, n_classes)
+    map_ = calibrator.fit(p, y).map_
+    diagonal, (weights, bias) = map_.weights.ndim == 1, parameters(map_)
+    x, identity = map_.logarithms(p), np.eye(n_classes)
+    penalty = n_classes / n * np.where(identity, 1, n_classes - 1)
+
+    def loss(u):
+        slopes, b = u[:-n_classes].reshape(n_classes, -1), u[-n_classes:]
+        z = x @ (identity + slopes).T + b
+        q = np.exp(z - logsumexp(z, axis=1, keepdims=True))
+        value = -np.log(q[np.arange(n), y]).mean() + np.sum(penalty * slopes**2)
+        q[np.arange(n), y] -= 1
+        slope = q.T @ x / n + 2 * penalty * slopes
+        slope = slope * identity if diagonal else slope
+        intercept = q.mean(axis=0) + 2 * n_classes / n * b
+        return value + n_classes / n * (b @ b), np.append(slope, intercept)
+
+    start = np.append(weights - identity, bias)
+    options = {"gtol": 1e-9, "ftol": 0, "maxiter": 12}
+    found = minimize(loss, start, jac=True, method="L-BFGS-B", options=options)
+    assert np.abs(found.x - start).max() < 1e-4
+    # Temperature scaling: the derivative of the log score with respect to 1 / T, over its variance.
+    logs = np.log(p)
+    t = p ** (1 / map_.temperature)
+    t /= t.sum(axis=1, keepdims=True)
+    mean = (t * logs).sum(axis=1)
+    excess = np.mean(mean - logs[np.arange(n), y])
+    assert abs(excess) / np.mean((t * logs**2).sum(axis=1) - mean**2) < 1e-6
 
 
 def test_the_loss_by_hand():
