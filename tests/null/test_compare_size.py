@@ -82,6 +82,25 @@ def test_size(measure, draw):
     assert share_of_calls(draw, measure).sum() <= MOST
 
 
+def test_a_model_that_luck_favoured_is_compared_at_the_scale_of_its_population():
+    y, models = opposite(np.random.default_rng(7))
+    clusters = Clusters.single_rows(ROWS, np.random.default_rng(7))
+    problem = Sample(y, models["high"])
+    for name in ("smooth_ece", "ecce_r"):
+        error = measures()[name].read({})
+        view = View.of(error, problem, error(problem), clusters)
+        (found,) = joint_noise([view], DRAWS, np.random.default_rng(7), clustered=False)
+        assert found.at_scale_of(view.observed / 2) is found
+        wide = found.at_scale_of(2 * view.observed)
+        if name == "ecce_r":
+            assert wide is found
+        else:
+            # Less noise is left at a larger scale.
+            norm = view.image.norm
+            assert norm.of(wide.images).mean() < norm.of(found.images).mean()
+            assert wide.value == found.value
+
+
 @pytest.mark.parametrize("draw", [different, clustered])
 def test_size_of_binned_errors(draw):
     assert share_of_calls(draw, "ece", n_bins=10).sum() <= MOST

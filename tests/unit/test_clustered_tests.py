@@ -13,6 +13,7 @@ from calibrant import (
     bias_along,
     by_group,
     calibration_slope_test,
+    compare,
     cumulative_test,
     spiegelhalter_test,
 )
@@ -205,6 +206,14 @@ def test_by_group():
     assert (few.smooth_ece.low, few.smooth_ece.high) == (0, 1)
     with pytest.raises(CalibrantError, match="clusters must be left out"):
         by_group({"a": Sketch().update(y, p)}, clusters=cluster)
+
+
+@pytest.mark.parametrize("measure", ["smooth_ece", "skce", "brier_score"])
+def test_compare_warns_once_of_few_clusters(measure):
+    y, p = sample()
+    with pytest.warns(UserWarning, match="only 5 clusters") as told:
+        compare(y, {"a": p, "b": p / 2}, measure=measure, clusters=np.arange(120) % 5)
+    assert [one.filename for one in told] == [__file__]
 
 
 def test_bias_along_warns_of_few_clusters():

@@ -73,3 +73,12 @@ def test_logits():
     # Next to 1 doubles are 1e-16 apart, a thousandth of what is left at 30.
     assert logit(expit(u)) == pytest.approx(u, abs=2e-3)
     assert logit(np.array([0.0, 1.0])).tolist() == [-math.inf, math.inf]
+
+
+@pytest.mark.parametrize("n", [1, 2, 39, 1000])
+@pytest.mark.parametrize("level", [0.0, 0.003, 0.025, 0.5, 0.975, 1.0])
+def test_weibull_quantiles_are_those_of_numpy(n, level):
+    values = np.random.default_rng(n).normal(size=n)
+    expected = np.quantile(values, level, method="weibull")
+    # Both interpolate once, from one end or the other: a few roundings.
+    assert weibull_quantile(values, level) == pytest.approx(expected, rel=ROUNDING, abs=ROUNDING)

@@ -364,10 +364,12 @@ class Cells:
 
 def _normal(variance: FloatArray, n: int, rng: Generator) -> FloatArray:
     """Draw independent normal totals, shape (n, cells)."""
-    noise = np.zeros((n, len(variance)))
     (moved,) = np.nonzero(variance)
     draws = rng.standard_normal((n, len(moved)))
     draws *= np.sqrt(variance[moved])
+    if len(moved) == len(variance):
+        return draws
+    noise = np.zeros((n, len(variance)))
     noise[:, moved] = draws
     return noise
 
@@ -567,7 +569,7 @@ def _added(view: View, images: FloatArray, tail: float) -> float:
     ways = [(norm, view.observed, images)]
     observed, drawn = (norm.linear_bounds(of, sd) for of in (view.observed, images))
     ways += [(MaxNorm(), *family) for family in zip(observed, drawn, strict=True)]
-    spreads = [noise.std(axis=0) for *_, noise in ways]
+    spreads = [sd, *(noise.std(axis=0) for *_, noise in ways[1:])]
     kappa = _kappa([noise for *_, noise in ways], spreads, 1 - _PART * tail)
     # The norm has half of what is left of the tail, all linear bounds together the other half.
     rest = (1 - _PART) * tail
@@ -584,9 +586,10 @@ def _kappa(noises: list[FloatArray], spreads: list[FloatArray], level: float) ->
     """Return the quantile of the largest coordinate of all images, in standard deviations."""
     largest = np.zeros(len(noises[0]))
     for noise, sd in zip(noises, spreads, strict=True):
-        (moved,) = np.nonzero(sd)
-        scaled = np.abs(noise[:, moved] / sd[moved]).max(axis=1, initial=0.0)
-        np.maximum(largest, scaled, out=largest)
+        # Coordinates that do not move have no noise either.
+        scaled = noise / np.where(sd > 0, sd, 1.0)
+        np.maximum(largest, scaled.max(axis=1), out=largest)
+        np.maximum(largest, -scaled.min(axis=1), out=largest)
     return weibull_quantile(largest, level)
 
 

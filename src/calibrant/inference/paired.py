@@ -34,7 +34,7 @@ smECE changes by no more than its norm at a fixed scale does: N_s decreases with
 abs(T - theta) <= abs(N_s(h) - N_s(h0)) at the larger s of T and theta. That is T where noise raised
 the error, as it is assumed to have done to a's. Where it lowered b's it is theta, here the norm of
 b's image after moving: at the scale observed, which is finer, noise would seem to add more to b's
-error than it did, and equal errors in opposite directions were told apart in 7% of samples.
+error than it did, and equal errors in opposite directions were told apart in 8% of samples.
 
 Means over pairs. The squared kernel error is a mean over pairs of rows (or clusters), and so is a
 difference of two: its standard error is that of the jackknife, leaving out one row after the other.

@@ -452,8 +452,8 @@ def shifted_norms(
     norms, step = np.empty(len(images)), max(1, _CHUNK // images.shape[1])
     for start in range(0, len(images), step):
         chunk = slice(start, start + step)
-        scaled = images[chunk] if factor == 1 else images[chunk] * factor
-        norms[chunk] = norm.of(scaled + shift)
+        shifted = images[chunk] + shift if factor == 1 else images[chunk] * factor + shift
+        norms[chunk] = norm.of(shifted)
     return norms
 
 
