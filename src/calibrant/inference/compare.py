@@ -314,7 +314,7 @@ def compare(
     Examples
     --------
     >>> from calibrant.datasets import simulate
-    >>> rows = simulate("overconfident", 2000, rng=1)
+    >>> rows = simulate("overconfident", 4000, rng=1)
     >>> hedged = 0.5 + 0.6 * (rows.y_prob - 0.5)
     >>> found = compare(rows.y_true, {"as given": rows.y_prob, "hedged": hedged})
     >>> [(model.name, model.rank) for model in found.models]
