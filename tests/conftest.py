@@ -2,7 +2,6 @@
 
 import os
 import random
-import sys
 
 import pytest
 from hypothesis import settings
@@ -24,14 +23,6 @@ def pytest_collection_modifyitems(items):
         # Files stay in one piece, for what their tests set up together.
         place = {item.path: number for number, item in enumerate(items)}
         items.sort(key=lambda item: place[item.path])
-
-
-@pytest.fixture(autouse=True)
-def as_if_not_loaded():
-    """Let no test depend on whether one before it has loaded compiled code for short columns."""
-    yield
-    if sys.modules.pop("calibrant.compiled.zeros", None) is not None:
-        del sys.modules["calibrant.compiled"].zeros
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from traitlets.config import Config
 
 _HEADING = re.compile(r"^#+ (?P<title>.+)$", re.MULTILINE)
-_SECONDS = 120  # that any one cell may take
+_SECONDS = 600  # that any one cell may take
 
 
 def ran(path: Path) -> NotebookNode:

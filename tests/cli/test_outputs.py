@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 import calibrant as cb
+from tests import PATIENCE
 
 pytest.importorskip("typer")
 pytest.importorskip("duckdb")
@@ -39,7 +40,7 @@ def test_a_named_pipe_is_written_to_and_stays(run, forecasts, tmp_path, command,
             done = run(command, forecasts, *options, *QUICK, "--out", out.name)
             assert done.code == 0
             assert stat.S_ISFIFO(pipe.stat().st_mode)
-            content, _ = reader.communicate(timeout=60)
+            content, _ = reader.communicate(timeout=PATIENCE)
         finally:
             reader.kill()
     assert content.startswith(start)
@@ -62,7 +63,7 @@ def test_a_pipe_of_any_name_takes_the_first_format(run, forecasts, tmp_path, com
         try:
             done = run(command, forecasts, *options, "--out", "pipe")
             assert (done.code, pipe.is_fifo()) == (0, True)
-            assert cat.wait(timeout=60) == 0
+            assert cat.wait(timeout=PATIENCE) == 0
         finally:
             cat.kill()
     assert (tmp_path / "read").read_bytes().startswith(start)

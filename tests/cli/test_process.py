@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 import calibrant as cb
+from tests import PATIENCE
 from tests.cli.conftest import table
 
 pytest.importorskip("typer")
@@ -31,7 +32,7 @@ def process(tmp_path):
             cwd=tmp_path,
             env=environment,
             capture_output=True,
-            timeout=120,
+            timeout=PATIENCE,
             check=False,
             **options,
         )
@@ -112,7 +113,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
     running.stdin.flush()
     wait_for(lambda: any(temporary.rglob("standard input")))
     running.send_signal(signal.SIGINT)
-    out, err = running.communicate(timeout=60)
+    out, err = running.communicate(timeout=PATIENCE)
     assert running.returncode == 130
     assert (out, err) == (b"", b"")
     assert sorted(tmp_path.iterdir()) == [old, temporary]
@@ -122,7 +123,7 @@ def test_ctrl_c_leaves_nothing_behind(tmp_path):
 
 def wait_for(condition):
     """Wait until something is so."""
-    for _ in range(600):
+    for _ in range(20 * PATIENCE):
         if condition():
             return
         time.sleep(0.05)

@@ -7,8 +7,10 @@ import numpy as np
 import pytest
 
 from calibrant import Sketch, sketch
+from tests import PATIENCE
 
 distributed = pytest.importorskip("distributed")
+dask = pytest.importorskip("dask")
 dd = pytest.importorskip("dask.dataframe")
 pd = pytest.importorskip("pandas")
 
@@ -22,7 +24,9 @@ pytestmark = [
 @pytest.fixture(scope="module")
 def client(tmp_path_factory):
     """Return a client of two worker processes, which end with it."""
+    patient = {f"distributed.comm.timeouts.{what}": PATIENCE for what in ("connect", "tcp")}
     with (
+        dask.config.set(patient),
         distributed.LocalCluster(
             n_workers=2,
             threads_per_worker=1,

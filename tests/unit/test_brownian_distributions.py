@@ -45,8 +45,8 @@ def test_no_term_is_missing_at_the_crossover(law, monkeypatch):
     few = law.lower(here).sum(axis=0), law.upper(here).sum(axis=0)
     monkeypatch.setattr(probability, "_TERMS", 20)
     many = law.lower(here).sum(axis=0), law.upper(here).sum(axis=0)
-    # Sums near 1 of other numbers of terms: a few units of rounding.
-    np.testing.assert_allclose(few, many, rtol=0, atol=2e-15)
+    # Sums near 1 of other numbers of terms: each term may be rounded in another way.
+    np.testing.assert_allclose(few, many, rtol=0, atol=1e-14)
 
 
 @BOTH

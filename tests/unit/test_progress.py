@@ -9,6 +9,7 @@ import pytest
 
 from calibrant import progress
 from calibrant.progress import Work, shown, steps
+from tests import PATIENCE
 
 
 @pytest.fixture
@@ -73,7 +74,7 @@ def test_long_work_is_shown_with_percentage_and_time_left(monkeypatch, delay, ap
     with shown("measuring"), shown("something within"):
         for step in steps("abcd"):
             # On a busy machine the line may be drawn late: the third step lasts until it is.
-            until = time.monotonic() + 60
+            until = time.monotonic() + PATIENCE
             while appears and step == "c" and not half_done.search(text()):
                 assert time.monotonic() < until, text()
                 time.sleep(0.02)

@@ -8,6 +8,7 @@ from contextlib import contextmanager
 import pytest
 
 import calibrant as cb
+from tests import PATIENCE
 
 SKETCH = cb.Sketch(100).update([0, 1], [0.25, 0.75])
 
@@ -33,7 +34,7 @@ def test_a_named_pipe_is_written_to_and_stays(tmp_path, through_link):
     with reader_of(pipe) as process:
         SKETCH.save(target)
         assert stat.S_ISFIFO(pipe.stat().st_mode)
-        content, _ = process.communicate(timeout=60)
+        content, _ = process.communicate(timeout=PATIENCE)
     assert cb.Sketch.from_bytes(content) == SKETCH
     assert target.is_symlink() == through_link
 
