@@ -56,6 +56,7 @@ def check_sound(found):
     assert 0 <= found.low <= found.high <= 1
     assert found.low <= found.bias_corrected <= found.high
     assert found.bias_corrected <= found.value + 1e-12
+    assert math.copysign(1, found.bias_corrected) == 1  # "-0.0000" would be printed
 
 
 class TestKnownAnswers:

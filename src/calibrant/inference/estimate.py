@@ -212,7 +212,7 @@ def estimated(name: str, error: Measure, problem: Problem, question: Question) -
     interval = question.interval(error, problem, value)
     return Estimate(
         value=value,
-        bias_corrected=interval.centre,
+        bias_corrected=interval.centre + 0.0,  # no negative zero
         low=max(interval.low - bound, 0.0),
         high=min(interval.high + bound, 1.0),
         level=question.level,
