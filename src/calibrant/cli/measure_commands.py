@@ -177,15 +177,16 @@ def assess(
     r"""Assess calibration: errors with intervals, tests, a verdict.
 
     Columns that are not named are inferred where there is just one candidate, and reported on
-    standard error. Several --prob are models, assessed one after the other; --classes names the
-    columns of one model for several classes. Up to 4 million rows are held in memory; more are kept
-    as a sketch, in one pass.
+    standard error. Each --prob is a model, assessed in turn; --classes names the columns of one
+    model for several classes. Up to 4 million rows are held in memory; more are summarised by a
+    sketch, in one pass.
 
-    A condition of --fail-if is "beyond tolerance" or "not within tolerance", the answers of the
-    verdict to --tolerance, or NAME[.low|.high|.value] OP NUMBER, with OP one of > >= < <= and NAME
-    one of {assessed}, bias, slope, regret (with --threshold), brier_score, prevalence,
-    mean_prediction, n and p_value. With --by it applies to every group, and NAME is one of
-    smooth_ece, ece, ecce_r, prevalence, mean_prediction, n, p_value and p_adjusted.
+    --fail-if takes "beyond tolerance" or "not within tolerance", which compare the smooth
+    calibration error with --tolerance, or NAME[.low|.high|.value] OP NUMBER, with OP one of
+    > >= < <= and NAME one of {assessed}, bias, slope, regret (with --threshold), brier_score,
+    prevalence, mean_prediction, n and p_value. With --by it is enough that it holds for one group,
+    and NAME is one of smooth_ece, ece, ecce_r, prevalence, mean_prediction, n, p_value and
+    p_adjusted.
 
     \b
     calibrant assess forecasts.csv --label rain --prob p

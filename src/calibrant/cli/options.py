@@ -44,16 +44,16 @@ Prob = Annotated[
     list[str] | None,
     option(
         "--prob",
-        "Probabilities. For several models once per model: COLUMN, NAME=COLUMN, or a pattern such "
-        "as 'p_*'.",
+        "Probabilities: COLUMN, NAME=COLUMN, or a pattern such as 'p_*'; repeat for several "
+        "models.",
     ),
 ]
 Classes = Annotated[
     list[str] | None,
     option(
         "--classes",
-        "Probabilities of several classes, instead of --prob: a pattern such as 'p_*', or once per "
-        "class COLUMN or CLASS=COLUMN.",
+        "Probabilities of several classes, instead of --prob: a pattern such as 'p_*', or COLUMN "
+        "or CLASS=COLUMN, repeated for every class.",
     ),
 ]
 Percent = Annotated[
@@ -62,7 +62,7 @@ Percent = Annotated[
 Weight = Annotated[str | None, option("--weight", "Sample weights.")]
 By = Annotated[
     list[str] | None,
-    option("--by", "Groups, each treated separately; several columns make combinations."),
+    option("--by", "Assess each group by itself; repeat for combinations of columns."),
 ]
 Clusters = Annotated[
     str | None,
@@ -76,7 +76,7 @@ Multiclass = Annotated[
     str | None,
     option(
         "--multiclass",
-        "For several classes: confidence, the default, or one class against the rest.",
+        "With several classes: confidence, the default, or a class, assessed against the rest.",
         "CLASS",
     ),
 ]
@@ -98,17 +98,19 @@ Form = Annotated[
         "FORMAT",
     ),
 ]
-Level = Annotated[float, typer.Option("--level", help="Confidence level of all intervals.")]
+Level = Annotated[
+    float, typer.Option("--level", metavar="L", help="Confidence level of all intervals.")
+]
 Tolerance = Annotated[
     float,
     typer.Option("--tolerance", metavar="T", help="Largest acceptable smooth calibration error."),
 ]
-Bins = Annotated[int, typer.Option("--bins", help="Number of bins of binned errors.")]
+Bins = Annotated[int, typer.Option("--bins", metavar="N", help="Number of bins of binned errors.")]
 Threshold = Annotated[
     float | None,
     option(
         "--threshold",
-        "A decision threshold: adds what recalibration would save at it.",
+        "Report what recalibration would save in decisions made at this threshold, too.",
         "T",
     ),
 ]
@@ -117,7 +119,10 @@ Resamples = Annotated[
     typer.Option("--resamples", metavar="N", help="Number of bootstrap resamples, at least 39."),
 ]
 Seed = Annotated[
-    int, typer.Option("--seed", min=0, help="Random seed; the same seed gives the same result.")
+    int,
+    typer.Option(
+        "--seed", metavar="N", min=0, help="Random seed; the same seed gives the same result."
+    ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, with all numbers in full.")]
 FailIf = Annotated[
