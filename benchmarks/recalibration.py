@@ -204,12 +204,12 @@ def table(columns: Mapping[str, Mapping[str, float]]) -> Iterator[str]:
     """Yield the lines of a table with one row per method, the minimum of each column in bold."""
     yield f"| | {' | '.join(columns)} |"
     yield "|---" * (len(columns) + 1) + "|"
-    best = {name: min(values.values()) for name, values in columns.items()}
     for method in CALIBRATORS:
         cells = []
-        for name, values in columns.items():
+        for values in columns.values():
             cell = "∞" if np.isinf(values[method]) else f"{values[method]:.4f}"
-            cells.append(f"**{cell}**" if values[method] == best[name] else cell)
+            # As printed: several may be equal.
+            cells.append(f"**{cell}**" if cell == f"{min(values.values()):.4f}" else cell)
         yield f"| {method} | {' | '.join(cells)} |"
 
 

@@ -504,9 +504,7 @@ def _measure(cells: Mapping[Cell, Row], measure: str) -> list[str]:
     kinds = ", ".join(_LABELS[method] for method in methods)
     counts = "; ".join(_repetitions(cells, measure, method) for method in methods)
     places = {
-        (scenario, n): [
-            row for m in methods if (row := cells.get((measure, scenario, n, m))) is not None
-        ]
+        (scenario, n): [cells.get((measure, scenario, n, m)) for m in methods]
         for scenario in _in_order(key[1] for key in cells if key[0] == measure)
         for n in sizes
     }
@@ -527,16 +525,24 @@ def _repetitions(cells: Mapping[Cell, Row], measure: str, method: str) -> str:
     return f"{span} samples"
 
 
-def _coverages(rows: Sequence[Row]) -> str:
-    return " · ".join(f"{100 * row.covered / row.repetitions:.1f}" for row in rows)
+def _coverages(rows: Sequence[Row | None]) -> str:
+    return _listed(rows, lambda row: f"{100 * row.covered / row.repetitions:.1f}")
 
 
-def _widths(rows: Sequence[Row]) -> str:
-    texts = []
-    for row in rows:
-        bias = (row.centre - row.truth) / (2 * -ndtri((1 - LEVEL) / 2) * row.sd) if row.sd else 0.0
-        texts.append(f"{_width(row):.2f}" + (f" ({bias:+.2f})" if row.method == "uniform" else ""))
+def _listed(rows: Sequence[Row | None], text: Callable[[Row], str]) -> str:
+    """Return texts of all methods, a dash for one that was not tried, nothing where it ends."""
+    texts = [text(row) if row else "–" for row in rows]
+    while texts and texts[-1] == "–":
+        texts.pop()
     return " · ".join(texts)
+
+
+def _widths(rows: Sequence[Row | None]) -> str:
+    def text(row: Row) -> str:
+        bias = (row.centre - row.truth) / (2 * -ndtri((1 - LEVEL) / 2) * row.sd) if row.sd else 0.0
+        return f"{_width(row):.2f}" + (f" ({bias:+.2f})" if row.method == "uniform" else "")
+
+    return _listed(rows, text)
 
 
 def _missed(cells: Mapping[Cell, Row]) -> str:

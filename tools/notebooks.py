@@ -6,6 +6,7 @@ Every NAME.ipynb in the folder becomes NAME.md beside it, with its pictures in t
 named after the heading above it. A cell that fails, or warns, fails the build.
 """
 
+import os
 import re
 import shutil
 import sys
@@ -25,6 +26,8 @@ _SECONDS = 600  # that any one cell may take
 
 def ran(path: Path) -> NotebookNode:
     """Return a notebook with the output of all its cells."""
+    # Where no physical cores are to be found, as in a bare container, joblib would complain.
+    os.environ.setdefault("LOKY_MAX_CPU_COUNT", "1")
     notebook = nbformat.read(path, as_version=4)
     with TemporaryDirectory() as folder:
         # Sockets in a private folder, not ports: other users of the machine have no access.

@@ -490,7 +490,7 @@ def _best_table(study: ErrorCurves, setting: str) -> list[list[str]]:
     return [
         [str(n)]
         + [
-            f"{name} {study.value(setting, name, n, measure):.3g}"
+            f"{name}: {study.value(setting, name, n, measure):.3g}"
             for names, measure in ((AS_CODED, "absolute"), (RIGHT, "absolute"), (RIGHT, "relative"))
             for name in [study.best(setting, names, n, measure)]
         ]

@@ -255,7 +255,8 @@ def draw_decision(
         handles.append(ax.axhline(0, color=MUTED, lw=1, zorder=2))
         labels += ["treat all", "treat none"]
     if mark is not None:
-        _mark(ax, mark, first.threshold, first.net_benefit)
+        handles.append(_mark(ax, mark, first.threshold, first.net_benefit))
+        labels.append(f"threshold {mark:g}")
     _write(ax, labels, handles, several=any(names))
     ax.add_artist(Record("decision", None, len(shown)))
     return ax
@@ -313,7 +314,7 @@ def _draw_band(ax: Axes, band: RegretBand, color: Any) -> Artist:
 def _mark(ax: Axes, place: float, threshold: FloatArray, values: FloatArray) -> Line2D:
     """Draw a line from 0 to the curve at one threshold."""
     height = float(np.interp(place, threshold, values))
-    return ax.plot([place, place], [0, height], color=MUTED, lw=1, zorder=5)[0]
+    return ax.plot([place, place], [0, height], color=MUTED, lw=1, ls="-.", zorder=5)[0]
 
 
 def _write(ax: Axes, labels: list[str], handles: list[Artist], *, several: bool) -> None:

@@ -36,6 +36,8 @@ _NAMES = {
 # the diamond, in square points and rows.
 _AREA, _LEAST_AREA, _HALF = 60.0, 6.0, 0.32
 _MOST_NAME = 24
+# A logarithmic axis whose ends are closer, as a ratio, has more ticks.
+_FINE_RANGE = 10.0
 # The row of the headings, and the measures there.
 _HEAD, _SHORT = -0.9, {"o_e": "O:E", "intercept": "intercept", "slope": "slope"}
 
@@ -103,7 +105,10 @@ def forest(
     ax.set_xlabel(name)
     ax.set_ylim(n_rows + 2.2, -1.2)
     if measure == "o_e":
-        ax.xaxis.set_major_locator(LogLocator(subs=(1.0, 1.5, 2.0, 3.0, 5.0, 7.0)))
+        low, high = ax.get_xlim()
+        fine = high < _FINE_RANGE * low
+        subs = (1.0, 1.5, 2.0, 3.0, 5.0, 7.0) if fine else (1.0, 2.0, 5.0)
+        ax.xaxis.set_major_locator(LogLocator(subs=subs))
         ax.xaxis.set_major_formatter(StrMethodFormatter("{x:g}"))
         ax.xaxis.set_minor_locator(NullLocator())
     return ax

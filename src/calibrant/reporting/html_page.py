@@ -52,7 +52,7 @@ if TYPE_CHECKING:
 
     from calibrant.recalibration.selection import Recalibration  # layers: the type alone
 
-_CELL = "padding: 2px 12px 2px 0; text-align: left; font-variant-numeric: tabular-nums;"
+_CELL = "padding: 2px 12px; text-align: left; font-variant-numeric: tabular-nums;"
 
 
 class Page(str):

@@ -164,11 +164,11 @@ def _caption(models: Sequence[Model], method: str) -> str:
     else:
         marked = [model.assessment.masses for model in models]
         if any(len(masses) and not masses.is_all for masses in marked):
-            caption += " Discs mark single scores that many rows share; larger discs have more "
-            caption += "rows."
+            caption += " Filled marks are single scores that many rows share; larger ones have "
+            caption += "more rows."
         if any(masses.is_all for masses in marked):
-            caption += " Circles mark the mean outcome at each of the few distinct scores; larger "
-            caption += "circles have more rows."
+            caption += " Marks are the mean outcome at each of the few distinct scores; larger "
+            caption += "ones have more rows."
     banded = [curve for model in models if (curve := model.views[method].curve).band]
     if not banded:
         return caption
