@@ -11,7 +11,7 @@ debiased    of Sun, Chaudhari, Barnett and Dobriban (2024), for the l2 error
 ==========  ===================================================================================
 
 Repetitions come in blocks, which go round all cells of the study: 1000 samples of each cell take
-three hours of one processor. `gather` makes a page of what has been measured so far, in any number
+an hour of one processor. `gather` makes a page of what has been measured so far, in any number
 of files.
 """
 
@@ -436,8 +436,7 @@ Dobriban (2024), from the debiased estimator of its square and two normal limits
 Near perfect calibration the error of a sample is larger than that of its population, and so is that
 of every bootstrap sample: naive intervals do not come down to the truth.
 
-Samples are the same for all. Intervals are made with 199 resamples. Numbers of samples differ: the
-first cells to be measured, and those whose first hundred samples stood lowest, have the most.
+Samples are the same for all; intervals are made with 199 resamples.
 """
 
 _WIDTHS = """
