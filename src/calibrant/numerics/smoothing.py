@@ -153,15 +153,10 @@ def cell_moments(
         np.minimum(cell, n_cells - 1, out=cell)  # 1 is in the last cell
         offset -= cell
         offset -= 0.5
-        # The faster way, unless there are so many cells that making them anew takes longer.
-        is_coarse = n_cells <= len(x)
         for sums, value in zip(moments, values, strict=True):
             power = np.array(value)
             for moment in sums:
-                if is_coarse:
-                    moment += np.bincount(cell, power, n_cells)
-                else:
-                    np.add.at(moment, cell, power)
+                np.add.at(moment, cell, power)  # in less time than bincount with weights
                 power *= offset
     return moments
 
