@@ -344,3 +344,11 @@ class TestWords:
         found = findings(is_significant=False, is_refuted=True, p_value=0.3).verdict()
         assert found.heading == "Predictions of 0 or 1 were contradicted by the outcome"
         assert "All other predictions are compatible with perfect calibration" in found.text
+
+    @pytest.mark.parametrize("p", [np.full(2000, 0.7), np.linspace(0.01, 0.99, 2000)])
+    def test_outcomes_alike_or_separated_are_to_be_checked(self, p):
+        y = np.ones(2000) if p[0] == p[1] else (p > 0.5).astype(float)
+        found = cb.assess(y, p, n_resamples=100).verdict
+        assert math.isnan(found.brier_gain)
+        assert "Check the outcomes" in found.text
+        assert "so few rows" not in found.text

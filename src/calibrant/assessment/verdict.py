@@ -100,6 +100,10 @@ _NOTHING = "Nothing needs to be done."
 _RARE = "The tolerance is large for so rare an outcome ({rare} of rows): set a smaller one."
 _RECALIBRATE = "Recalibrate: that would lower the Brier score from {before} to about {after}."
 _MORE_ROWS = "About {rows} rows are needed to tell whether the error is within the tolerance."
+_ALIKE = (
+    "Check the outcomes: they are all alike, or change at one score only, so that recalibration "
+    "would predict certainty."
+)
 _FEW_ROWS = "Recalibration would not lower the Brier score with so few rows: collect more."
 
 
@@ -188,7 +192,8 @@ class Verdict(Result):
         The number of such rows with which the interval would lie on one side of the tolerance;
         None where it does already, or more than 10^9 are needed.
     brier_gain
-        By how much recalibration would lower the Brier score; 0 where it would not.
+        By how much recalibration would lower the Brier score; 0 where it would not, nan where
+        outcomes are all alike or separated by the scores.
     heading
         The verdict in a few words.
     text
@@ -430,6 +435,8 @@ class Findings:
             rarer = min(observed, 1 - observed)
             is_coarse = self.tolerance > _COARSE * rarer
             return [_RARE.format(rare=f"{100 * rarer:.2g}%") if is_coarse else _NOTHING]
+        if math.isnan(self.brier_gain):
+            return [_ALIKE]
         if self.brier_gain > 0:
             digits = decimals(0.0, self.brier_gain, 3)
             before, after = self.brier_score, self.brier_score - self.brier_gain

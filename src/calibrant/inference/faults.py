@@ -86,7 +86,8 @@ class Faults:
         Each kind; a P-value of 1 where it is not known.
     brier_gain
         How much recalibration by what is significant of them would lower the Brier score, on rows
-        other than those it was fitted to.
+        other than those it was fitted to; nan where outcomes are all alike, or separated by the
+        scores.
     """
 
     bias: float
@@ -121,7 +122,8 @@ def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None)
         # There is no fit where outcomes are all alike, or separated: the level has its score test.
         sign = math.copysign(math.inf, found.bias)
         deviance = (found.bias / found.bias_error) ** 2 if found.bias_error else 0.0
-        return replace(found, level=_chi_squared("level", deviance, sign, math.inf))
+        level_alone = _chi_squared("level", deviance, sign, math.inf)
+        return replace(found, level=level_alone, brier_gain=math.nan)
     slope = float(both.slopes.sum())
     fitted = expit(both.intercept + (1 + slope) * x)
     effect = _design_effect(cells, design, fitted)

@@ -30,6 +30,17 @@ from calibrant.recalibration.evidence import (
 )
 from calibrant.recalibration.maps import AdjustedMap, mixed
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
+from calibrant.recalibration.multiclass import (
+    MatrixCalibrator,
+    TemperatureCalibrator,
+    VectorCalibrator,
+)
+from calibrant.recalibration.parametric import (
+    BetaCalibrator,
+    PlattCalibrator,
+    QuadraticCalibrator,
+    ShiftCalibrator,
+)
 
 Method = str | Calibrator
 Table = Sample | ClassTable
@@ -38,10 +49,21 @@ Table = Sample | ClassTable
 _AUTO = ("shift", "temperature", "platt", "beta", "quadratic", "isotonic", "residual")
 _AUTO_CLASSES = ("temperature", "vector", "matrix")
 # Number of coefficients, by which a map is simple; all others are not.
-_N_COEFFICIENTS = {"ends": 0, "shift": 1, "temperature": 1, "platt": 2, "beta": 3, "quadratic": 3}
+_N_COEFFICIENTS: Mapping[type[Calibrator], int] = {
+    IdentityCalibrator: 0,
+    ShiftCalibrator: 1,
+    TemperatureCalibrator: 1,
+    PlattCalibrator: 2,
+    BetaCalibrator: 3,
+    QuadraticCalibrator: 3,
+}
 # Of several classes the other way round: a penalty makes matrix and vector scaling as simple as
 # temperature scaling where rows do not call for more.
-_CLASS_ORDER = {"matrix": 0, "vector": 1, "temperature": 2}
+_CLASS_ORDER: Mapping[type[Calibrator], int] = {
+    MatrixCalibrator: 0,
+    VectorCalibrator: 1,
+    TemperatureCalibrator: 2,
+}
 # A parametric map is out of the choice where the shape of what it leaves has a smaller P-value.
 _MIN_SHAPE_P_VALUE = 0.02
 
@@ -258,27 +280,27 @@ class _Trial:
     def simplest(self, fits: Mapping[str, _Fit], weight: AnyArray | None) -> str:
         """Return the simplest method within one standard error of the best, or "none"."""
         losses = {name: self.losses(fit.held_out) for name, fit in fits.items()}
-        adequate = [name for name in fits if self.is_adequate(name, fits[name], weight)]
+        adequate = [name for name, fit in fits.items() if self.is_adequate(fit, weight)]
         mean = {name: float(self.weights @ losses[name]) for name in adequate or fits}
         if min(mean.values()) >= self.weights @ self.before:
             return "none"
         best = min(mean, key=mean.__getitem__)
         # Of equally simple ones the best; the first that is good enough.
-        for name in sorted(mean, key=lambda one: (self.rank(one), mean[one])):
+        for name in sorted(mean, key=lambda one: (self.rank(fits[one].calibrator), mean[one])):
             excess = losses[name] - losses[best]
             error = np.sqrt(np.sum((self.weights * (excess - mean[name] + mean[best])) ** 2))
             if mean[name] <= mean[best] + error and mean[name] < self.weights @ self.before:
                 return name
         return best
 
-    def rank(self, name: str) -> int:
-        """Return how far a method is from the simplest."""
+    def rank(self, calibrator: Calibrator) -> int:
+        """Return how far a calibrator is from the simplest."""
         simple = _CLASS_ORDER if isinstance(self.table, ClassTable) else _N_COEFFICIENTS
-        return simple.get(name, len(simple))
+        return simple.get(type(calibrator), len(simple))
 
-    def is_adequate(self, name: str, fit: _Fit, weight: AnyArray | None) -> bool:
+    def is_adequate(self, fit: _Fit, weight: AnyArray | None) -> bool:
         """Return whether the shape of what a parametric map leaves is not significant."""
-        n_fitted = _N_COEFFICIENTS.get(name)
+        n_fitted = _N_COEFFICIENTS.get(type(fit.calibrator))
         if n_fitted is None or isinstance(self.table, ClassTable):
             return True
         p, outcome = columns(self.table)
@@ -303,8 +325,7 @@ class _Trial:
 
 def read_methods(method: Method | Sequence[Method], table: Table) -> dict[str, Calibrator]:
     """Return the calibrators to try, by name."""
-    if isinstance(method, str) and method == "auto":
-        method = _AUTO_CLASSES if isinstance(table, ClassTable) else _AUTO
+    automatic = _AUTO_CLASSES if isinstance(table, ClassTable) else _AUTO
     several = [method] if isinstance(method, str | Calibrator) else method
     if not isinstance(several, Sequence) or not several:
         raise CalibrantError(
@@ -319,7 +340,8 @@ def read_methods(method: Method | Sequence[Method], table: Table) -> dict[str, C
             calibrators[str(one)] = one
         else:
             validation.check_choice(one, "method", ("auto", *METHODS))
-            calibrators[one] = METHODS[one]()
+            for name in automatic if one == "auto" else (one,):
+                calibrators[name] = METHODS[name]()
     return calibrators
 
 

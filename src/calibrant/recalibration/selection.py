@@ -382,8 +382,14 @@ class Recalibration(TabularResult):
 
     @property
     def _sentence(self) -> str:
+        evidence = p_statement(self.p_value)
+        if not self.helps and self.p_value > 1 - self.level:
+            return f"Left as given: no significant miscalibration ({evidence})."
         if not self.helps:
-            return f"Left as given: no significant miscalibration ({p_statement(self.p_value)})."
+            return (
+                f"Left as given: the probabilities are miscalibrated ({evidence}), but no method "
+                "is significantly better on held-out rows."
+            )
         a, b = (one["smooth_ece"] for one in (self.before, self.after))
         before, after = (f"{x.bias_corrected:.3f}" for x in (a, b))
         name = {"brier": "Brier"}.get(self.score, self.score)
