@@ -164,7 +164,7 @@ def _caption(models: Sequence[Model], method: str) -> str:
     else:
         marked = [model.assessment.masses for model in models]
         if any(len(masses) and not masses.is_all for masses in marked):
-            caption += " Filled marks are single scores that many rows share; larger ones have "
+            caption += " Filled marks are single scores of many rows; larger ones have "
             caption += "more rows."
         if any(masses.is_all for masses in marked):
             caption += " Marks are the mean outcome at each of the few distinct scores; larger "

@@ -121,7 +121,7 @@ def test_scores_that_many_rows_have_are_discs(n):
     assert (first / second) ** 2 == pytest.approx(3, rel=0.02)
     share = float(discs["text"][0].split("<br>")[2].removesuffix("% of rows"))
     assert share == 30
-    explained = {one.key: "Discs mark single scores" in one.caption for one in diagrams([model])}
+    explained = {one.key: "Filled marks are single scores" in one.caption for one in diagrams([model])}
     assert explained == {"smooth": True, "binned": False, "isotonic": True, "cumulative": False}
 
 
@@ -140,7 +140,7 @@ def test_page_and_picture_have_the_same_marks():
         assert len(circles["x"]) == 11
         assert circles["marker"]["color"] == "--paper"
     assert not marks_of(reliability_figure([model], "binned"))
-    assert "Circles mark the mean outcome" in next(diagrams([model])).caption
+    assert "Marks are the mean outcome" in next(diagrams([model])).caption
 
 
 def test_a_mark_of_all_rows_stays_small():
@@ -152,8 +152,8 @@ def test_a_mark_of_all_rows_stays_small():
 def test_ordinary_scores_have_no_discs(model, odd):
     for one in (model, *(read_models(odd[name])[0] for name in ("one row", "tiny"))):
         assert not marks_of(reliability_figure([one], "smooth"))
-    assert "Discs" not in next(diagrams([model])).caption
-    assert "Circles" not in next(diagrams([model])).caption
+    assert "Filled marks" not in next(diagrams([model])).caption
+    assert "Marks are" not in next(diagrams([model])).caption
 
 
 def test_the_window_keeps_to_scores_that_keep_to_a_part(found, odd):
