@@ -121,7 +121,7 @@ def test_scores_that_many_rows_have_are_discs(n):
     assert (first / second) ** 2 == pytest.approx(3, rel=0.02)
     share = float(discs["text"][0].split("<br>")[2].removesuffix("% of rows"))
     assert share == 30
-    explained = {one.key: "Filled marks are single scores" in one.caption for one in diagrams([model])}
+    explained = {one.key: "Filled marks" in one.caption for one in diagrams([model])}
     assert explained == {"smooth": True, "binned": False, "isotonic": True, "cumulative": False}
 
 
