@@ -119,3 +119,14 @@ def test_paths_grow(norm):
         for base, rise in norm.paths(h, sd):
             sizes = [float(norm.of(base + x * rise)) for x in (0, 1, 2)]
             assert sizes[0] < sizes[1] < sizes[2]
+
+
+@pytest.mark.parametrize("norm", [L1Norm(), L2Norm(), MaxNorm(), RangeNorm()], ids=name_of)
+@pytest.mark.parametrize(("x", "factor"), [(0.0, 1.0), (2.5, 1.0), (-0.5, 1.25)])
+def test_norms_along_a_line(norm, x, factor):
+    rng = np.random.default_rng(4)
+    noise, base, rise = rng.standard_normal((7, 5)), *rng.standard_normal((2, 5))
+    expected = [float(norm.of(factor * one + base + x * rise)) for one in noise]
+    assert norm.along(noise, base, rise)(x, factor) == pytest.approx(expected)
+    # Squares that cancel are not negative.
+    assert norm.along(noise[:1], -noise[0], rise)(0.0, 1.0) == pytest.approx([0.0], abs=1e-7)

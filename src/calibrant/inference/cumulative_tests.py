@@ -195,8 +195,8 @@ def cumulative_test(
 
     With `clusters`, resamples keep or change the sign of all residuals of a cluster together: valid
     as far as residual totals of clusters are symmetric or many. sigma is then the root of the sum
-    of squared residual totals of clusters, over W. From 1024 distinct scores on, observed and
-    simulated excursions are compared at so many of them.
+    of squared residual totals of clusters, over W. Of more than 1024 distinct scores, or of
+    512 where there are more than 8192 rows, excursions are compared at so many.
 
     An outcome of 1 at a prediction of 0, or of 0 at a prediction of 1, refutes the null hypothesis
     by itself, but hardly changes the P-value.

@@ -548,7 +548,7 @@ def fixed_point_interval(view: View, level: float, n_resamples: int, rng: Genera
     noise = Noise.around(view, tail, n_resamples, rng)
     # At scales near the observed one the high end allows for as much noise as there.
     high = _highest_scale(view, _highest(view, noise, tail) - view.value)
-    low = 0.0 if noise.calibrated else _lowest_scale(view, noise.totals, tail)
+    low = 0.0 if noise.calibrated else _lowest_scale(view, noise, tail)
     return _interval(low, high, _centre(view, noise))
 
 
@@ -593,12 +593,12 @@ def _kappa(noises: list[FloatArray], spreads: list[FloatArray], level: float) ->
     return weibull_quantile(largest, level)
 
 
-def _lowest_scale(view: View, totals: FloatArray, tail: float) -> float:
+def _lowest_scale(view: View, noise: Noise, tail: float) -> float:
     """Return the smallest s that N_s of the sample, less what noise adds to it, does not exceed.
 
     That excess decreases with s: at the observed scale it is negative, and a secant leads on.
     """
-    upper, short = view.value, _added(view, view.of_noise(totals), tail)
+    upper, short = view.value, _added(view, noise.images, tail)
     s = upper - short
     for _ in range(_MOST_SCALES):
         if s * view.image.n_cells < 1:
@@ -606,7 +606,7 @@ def _lowest_scale(view: View, totals: FloatArray, tail: float) -> float:
         finer = view.at_scale(s)
         # Cells show how N_s changes with s; at the observed scale it is known exactly.
         norm = view.value + finer.observed_norm - view.observed_norm
-        excess = norm - _added(finer, finer.of_noise(totals), tail) - s
+        excess = norm - _added(finer, finer.of_noise(noise.totals), tail) - s
         if excess >= 0:
             return s + (upper - s) * excess / (excess + short) if excess > 0 else s
         upper, short = s, -excess
@@ -691,11 +691,11 @@ def _inverted(
         return float(norm.of(base))
     unit = rise / size
     sd = math.sqrt(view.cells.variance) / view.cells.total
+    norms = norm.along(images, base, unit)
 
     def above(x: float) -> float:
-        image = base + x * unit
-        factor = math.sqrt(1 + growth * max(float(norm.of(image)) - value, 0.0))
-        return weibull_quantile(shifted_norms(norm, images, image, factor), level) - value
+        excess = float(norm.of(base + x * unit)) - value if growth else 0.0
+        return weibull_quantile(norms(x, math.sqrt(1 + growth * max(excess, 0.0))), level) - value
 
     beyond = value + 2 * sd
     # No error is more than 1, nor is the norm of the offset: a norm of 2 is beyond all.

@@ -241,8 +241,8 @@ def calibration_test(
     P-value is the rank of the observed minimum of ranks among all minima: valid for every n, with
     ties, rare events and weights, as outcomes are simulated from the predictions themselves. Up to
     1024 cells are the distinct scores; more scores are pooled in so many cells. Beyond 8192 rows,
-    or 32 768 weighted ones, cell totals are drawn as binomial or, where their variance is at least
-    9, normal, and the cost no longer grows with n, but for one pass over the rows.
+    or 32 768 weighted ones, there are 512 cells, whose totals are drawn as binomial or, where their
+    variance is at least 9, normal; the cost no longer grows with n, but for one pass over the rows.
 
     A prediction of 0 that came true, or of 1 that did not, refutes the null hypothesis by itself.
     Here it has the influence of a residual of 1, not more.

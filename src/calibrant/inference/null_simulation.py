@@ -49,9 +49,12 @@ TIE = 1e-9
 # place of a row that is permuted; and the maximum for all of them.
 _UNIFORM, _COUNT, _PLACE = 1e-8, 7e-8, 5e-8
 _MAX_SECONDS = 5.0
-# Scores are pooled in at most about this many cells. Up to so many rows are drawn one by one, and
-# more that are weighted, since a few heavy ones give the total of a cell longer tails.
-_MOST_CELLS, _MOST_ROWS, _MOST_WEIGHTED_ROWS = 1024, 1 << 13, 1 << 15
+# Up to so many rows are drawn one by one, and more that are weighted, since a few heavy ones give
+# the total of a cell longer tails.
+_MOST_ROWS, _MOST_WEIGHTED_ROWS = 1 << 13, 1 << 15
+# Scores are pooled in at most about this many cells; in fewer where the totals of cells are drawn.
+# docs/papers/power.md is the same, but for 1%, with 512 cells throughout.
+_MOST_CELLS, _MOST_DRAWN_CELLS = 1024, 512
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +226,9 @@ class NullCells:
     @classmethod
     def of(cls, problem: Problem, clusters: Clusters | None, rng: Generator) -> NullCells:
         """Return the cells of a problem."""
-        starts = _cell_starts(problem)
+        most_rows = _MOST_WEIGHTED_ROWS if problem.is_weighted else _MOST_ROWS
+        is_few = problem.is_exact and problem.n <= most_rows
+        starts = _cell_starts(problem, _MOST_CELLS if is_few else _MOST_DRAWN_CELLS)
         cell_of = Bins.starting_at(starts).index
         gathered = Cells.gather(problem, cell_of, len(starts))
         (filled,) = np.nonzero(gathered.weight)
@@ -237,8 +242,7 @@ class NullCells:
             if 0 < seen < expected:
                 totals *= math.sqrt(expected / seen)
             return cls(cells, _sign_flips(totals))
-        most = _MOST_WEIGHTED_ROWS if problem.is_weighted else _MOST_ROWS
-        if problem.is_exact and problem.n <= most and not problem.is_soft:
+        if is_few and not problem.is_soft:
             return cls(cells, _outcomes_in_cells(problem, cell_of))
         return cls(cells, cells.calibrated_noise)
 
@@ -250,12 +254,12 @@ class NullCells:
             yield self.draw(min(batch, n_resamples - start), rng)
 
 
-def _cell_starts(problem: Problem) -> FloatArray:
+def _cell_starts(problem: Problem, n_cells: int) -> FloatArray:
     """Return the lowest score of each cell; 0, 1 and scores of many rows have their own."""
     scores = problem.scores
     starts = np.unique(scores)
-    if len(starts) > _MOST_CELLS:
-        starts = scores[np.arange(_MOST_CELLS) * len(scores) // _MOST_CELLS]
+    if len(starts) > n_cells:
+        starts = scores[np.arange(n_cells) * len(scores) // n_cells]
     many = starts[1:][starts[1:] == starts[:-1]]
     starts = np.concatenate((starts, np.nextafter([0.0, *many], 2.0), [1.0]))
     return np.unique(starts[starts <= 1])

@@ -301,6 +301,12 @@ class ImageNorm(ABC):
     def paths(self, h: FloatArray, sd: FloatArray) -> Sequence[tuple[FloatArray, FloatArray]]:
         """Return pairs (base, rise): images base + x rise whose norm noise raises least."""
 
+    def along(
+        self, noise: FloatArray, base: FloatArray, rise: FloatArray
+    ) -> Callable[[float, float], FloatArray]:
+        """Return what takes x and f to the norms of f * noise + base + x * rise."""
+        return lambda x, factor: shifted_norms(self, noise, base + x * rise, factor)
+
     @abstractmethod
     def slope(self, h: FloatArray) -> FloatArray:
         """Return a subgradient: s with N(h) = <s, h> and <s, g> <= N(g) for every g."""
@@ -367,6 +373,20 @@ class L2Norm(ImageNorm):
     def paths(self, h: FloatArray, sd: FloatArray) -> Sequence[tuple[FloatArray, FloatArray]]:
         """Return multiples of sd and of h: noise adds as much, but spreads along its own axes."""
         return tuple((np.zeros_like(h), rise) for rise in (sd, h) if rise.any())
+
+    def along(
+        self, noise: FloatArray, base: FloatArray, rise: FloatArray
+    ) -> Callable[[float, float], FloatArray]:
+        """Return norms along a line, each by the cosine theorem: noise is looked at once."""
+        squares = np.square(self.of(noise))
+        on_base, on_rise = noise @ base, noise @ rise
+
+        def norms(x: float, factor: float) -> FloatArray:
+            size = float(self.of(base + x * rise))
+            found = factor * (factor * squares + 2 * (on_base + x * on_rise)) + size * size
+            return np.asarray(np.sqrt(np.maximum(found, 0.0)))
+
+        return norms
 
     def slope(self, h: FloatArray) -> FloatArray:
         """Return h scaled to norm 1."""
