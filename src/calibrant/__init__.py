@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.assessment.groups import GroupTable as GroupTable, by_group as by_group
     from calibrant.assessment.verdict import Verdict as Verdict
     from calibrant.curves.bias import BiasTable as BiasTable, bias_along as bias_along
-    from calibrant.curves.curve import Curve as Curve
     from calibrant.curves.decisions import (
         DecisionCurve as DecisionCurve,
         MurphyCurve as MurphyCurve,
@@ -23,6 +22,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         murphy_curve as murphy_curve,
     )
     from calibrant.curves.reliability import (
+        Curve as Curve,
         local_calibration_error as local_calibration_error,
         reliability_curve as reliability_curve,
     )
@@ -123,9 +123,8 @@ _NAMES = {
     "assessment.groups": "GroupTable by_group",
     "assessment.verdict": "Verdict",
     "curves.bias": "BiasTable bias_along",
-    "curves.curve": "Curve",
     "curves.decisions": "DecisionCurve MurphyCurve RegretBand decision_curve murphy_curve",
-    "curves.reliability": "local_calibration_error reliability_curve",
+    "curves.reliability": "Curve local_calibration_error reliability_curve",
     "data.sketch": "Sketch",
     "errors": "CalibrantError MissingDependencyError SketchError",
     "inference.clinical": "ClinicalEstimate ClinicalSummary clinical_summary",

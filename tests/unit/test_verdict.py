@@ -12,7 +12,7 @@ from scipy.stats import chi2
 
 import calibrant as cb
 from calibrant.assessment.verdict import Findings, ScoreRange
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
 from calibrant.data.classes import one_problem
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults, find_faults

@@ -19,9 +19,8 @@ from calibrant._base import Result, TabularResult, columns_of, written
 from calibrant._version import __version__
 from calibrant.assessment.verdict import Findings, Interval, Kind, ScoreRange, Verdict
 from calibrant.curves.bands import Band
-from calibrant.curves.curve import Curve
 from calibrant.curves.decisions import MurphyCurve, murphy_of
-from calibrant.curves.reliability import binned_curve, isotonic_curve, smooth_curve
+from calibrant.curves.reliability import Curve, binned_curve, isotonic_curve, smooth_curve
 from calibrant.curves.reliability_view import ReliabilityView
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins

@@ -16,7 +16,7 @@ from typing import Literal
 import numpy as np
 
 from calibrant._base import FloatArray, Result
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
 from calibrant.formatting import decimals, percent
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults

@@ -16,8 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant._base import FloatArray, IntArray
-from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import curve_of_table, reliability_curve, score_range
+from calibrant.curves.reliability import Curve, curve_of_table, reliability_curve, score_range
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem

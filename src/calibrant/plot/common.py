@@ -31,7 +31,7 @@ from matplotlib.transforms import Bbox, ScaledTranslation
 from matplotlib.typing import ColorType
 
 from calibrant._base import FloatArray
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
 from calibrant.data.classes import rows_by_model

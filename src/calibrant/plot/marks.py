@@ -21,7 +21,7 @@ from matplotlib.transforms import Bbox, TransformedBbox
 from scipy.special import expit
 
 from calibrant._base import FloatArray
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import (
     Mask,
     Recalibrated,

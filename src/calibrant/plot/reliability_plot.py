@@ -13,8 +13,7 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from calibrant.assessment.assess import Assessment
-from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import CurveOptions, reliability_curve
+from calibrant.curves.reliability import Curve, CurveOptions, reliability_curve
 from calibrant.curves.reliability_view import (
     ReliabilityView,
     Scale,

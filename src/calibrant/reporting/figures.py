@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, IntArray
 from calibrant.assessment.assess import Assessment
-from calibrant.curves.curve import Curve
 from calibrant.curves.decisions import DecisionCurve, MurphyCurve
+from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import ReliabilityView, Window, level_runs
 from calibrant.data.binning import Bins
 from calibrant.errors import CalibrantError, shown
