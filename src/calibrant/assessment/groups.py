@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import Result, TabularResult, columns_of
 from calibrant.assessment.assess import Certain
 from calibrant.data import validation
-from calibrant.data.classes import FrameOptions, RowOptions, one_problem
+from calibrant.data.classes import ROW_OPTIONS, FrameOptions, one_problem
 from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
@@ -187,12 +187,12 @@ class GroupTable(TabularResult):
 
         Filled: miscalibration detected.
         """
-        from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
+        from calibrant.plot.interval_plot import draw_intervals  # layers: to be shown
 
         names = [group_name(row.group) for row in self]
         label = f"smooth_ece, {percent(self.level)} interval; | raw value; filled: detected"
         found = [row.p_adjusted <= 1 - self.level for row in self]
-        return new_intervals(ax, names, [row.smooth_ece for row in self], label, found)
+        return draw_intervals(ax, names, [row.smooth_ece for row in self], label, found)
 
     def _printed(self) -> list[str | TextTable]:
         found = self._columns()
@@ -496,7 +496,7 @@ def _read_sketches(sketches: Any, given: tuple[Any, ...]) -> Iterator[tuple[Any,
             "a sketch does not know which rows belong to which group",
             hint="give a dictionary of sketches, one per group, as made by sketch(..., by=...)",
         )
-    names = ("y_prob", "groups", "clusters", *RowOptions.__annotations__)
+    names = ("y_prob", "groups", "clusters", *ROW_OPTIONS)
     for name, value in zip(names, given, strict=True):
         if value is not None:
             raise CalibrantError(

@@ -18,7 +18,7 @@ import numpy.typing as npt
 from calibrant._base import FloatArray, IntArray
 from calibrant.curves.reliability import Curve, curve_of_table, reliability_curve, score_range
 from calibrant.data.binning import Bins, UniformBins
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import ROW_OPTIONS, one_problem
 from calibrant.data.problem import Problem
 from calibrant.inference.estimate import Estimate, estimate
 from calibrant.measures.bin_table import BinTable, table_of
@@ -30,8 +30,6 @@ Mask = npt.NDArray[np.bool_]
 # How axes are divided: evenly in probabilities or in their logits.
 Scale = Literal["probability", "logit"]
 
-# The options that describe the rows, in the order in which they are read.
-ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
 # Where the density of scores is below this fraction of its maximum, outcomes do not widen a window.
 _THIN = 0.01
 # Scores and outcomes that take up more of [0, 1] than this, or need a window wider than that, are
@@ -261,7 +259,7 @@ def view_of_rows(
     scale
         How the axes are divided, and the narrow bins with them.
     """
-    problem = one_problem(y_true, y_prob, *(options.get(name) for name in ABOUT_ROWS))
+    problem = one_problem(y_true, y_prob, *map(options.get, ROW_OPTIONS))
     asked = {"simultaneous": True, **options}
     found = _measured(problem, options) if measured else None
     curve = reliability_curve(problem, **asked)

@@ -32,7 +32,6 @@ from matplotlib.typing import ColorType
 
 from calibrant._base import FloatArray
 from calibrant.curves.reliability import Curve
-from calibrant.curves.reliability_view import ABOUT_ROWS
 from calibrant.data import validation
 from calibrant.data.classes import rows_by_model
 from calibrant.errors import CalibrantError
@@ -170,15 +169,9 @@ class Model:
     options: Mapping[str, Any]
     color: Any = None
 
-    @property
-    def row_options(self) -> list[Any]:
-        """The options that describe the rows, in the order in which they are read."""
-        return [self.options.get(name) for name in ABOUT_ROWS]
-
     def check_options(self, plot: str, function: Callable[..., Any]) -> None:
         """Refuse options that the function behind a plot does not take."""
-        known = dict.fromkeys((*ABOUT_ROWS, *validation.keywords(function)))
-        validation.check_options(self.options, tuple(known), plot)
+        validation.check_options(self.options, validation.keywords(function), plot)
 
     def refuse_options(self, result: str) -> None:
         """Refuse options that a result, which is drawn as it is, would ignore."""

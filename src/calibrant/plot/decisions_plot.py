@@ -42,8 +42,6 @@ from calibrant.plot.common import (
     write_or_widen,
 )
 
-__all__ = ["decision_curve", "murphy"]
-
 _WIDTH, _HEIGHT = 5.4, 3.8
 # Net benefits fall without end towards a threshold of 1: shown is this fraction below 0.
 _BELOW_0 = 0.12

@@ -21,8 +21,6 @@ from calibrant.inference.compare import compare
 from calibrant.progress import steps
 from calibrant.reporting.html_page import Page, page
 
-__all__ = ["report"]
-
 
 def report(
     y_true: ArrayLike | Sketch | Mapping[str, Sketch],
