@@ -16,7 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from calibrant._base import FloatArray, IntArray
-from calibrant.curves.reliability import Curve, curve_of_table, reliability_curve, score_range
+from calibrant.curves.reliability import Curve, reliability_curve, score_range
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import ROW_OPTIONS, one_problem
 from calibrant.data.problem import Problem
@@ -297,11 +297,6 @@ def view_of_curve(curve: Curve, table: BinTable | None = None) -> ReliabilityVie
     if curve.method == "binned":
         return ReliabilityView(curve, bins=table, n=n)
     return ReliabilityView(curve, outcomes=table, n=n)
-
-
-def view_of_table(table: BinTable) -> ReliabilityView:
-    """Return the view of a table: the curve through its bins, without intervals."""
-    return view_of_curve(curve_of_table(table), table)
 
 
 def level_runs(curve: Curve) -> IntArray:

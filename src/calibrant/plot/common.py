@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from matplotlib import rcParams
@@ -45,6 +45,7 @@ from calibrant.numerics.regression import isotonic_fit
 
 Note = Estimate | TestResult | ScoreDecomposition | Curve | str
 Colors = ColorType | list[ColorType] | None
+R = TypeVar("R")
 Corner = Literal["upper left", "upper right", "lower right", "lower left"]
 
 _DARK = ("#004488", "#bb5566", "#ddaa33", "#6699cc", "#000000", "#997700", "#ee99aa", "#994455")
@@ -173,11 +174,15 @@ class Model:
         """Refuse options that the function behind a plot does not take."""
         validation.check_options(self.options, validation.keywords(function), plot)
 
-    def refuse_options(self, result: str) -> None:
-        """Refuse options that a result, which is drawn as it is, would ignore."""
-        if self.y_prob is not None or self.options:
-            given = ", ".join([*(["y_prob"] if self.y_prob is not None else []), *self.options])
-            raise CalibrantError(f"{result} is drawn as it is: leave out {given}")
+    def result(self, kind: type[R]) -> R | None:
+        """Return the result of a kind that was given, if any; it is drawn as it is."""
+        if not isinstance(self.y_true, kind):
+            return None
+        given = ", ".join([*["y_prob"] * (self.y_prob is not None), *self.options])
+        if given:
+            article = "an" if kind.__name__.startswith("A") else "a"
+            raise CalibrantError(f"{article} {kind.__name__} is drawn as it is: leave out {given}")
+        return self.y_true
 
 
 def read_models(

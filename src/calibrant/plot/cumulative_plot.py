@@ -135,9 +135,9 @@ def gather_cumulative(model: Model, note: bool | Note) -> CumulativeDiagram:
     """Return the diagram of a model, from rows or from the result that was given."""
     note = read_note(note)
     text = None if isinstance(note, bool) else note
-    if isinstance(model.y_true, CumulativeCurve):
-        model.refuse_options("a CumulativeCurve")
-        return CumulativeDiagram(model.y_true, text, model.name, model.color)
+    given = model.result(CumulativeCurve)
+    if given is not None:
+        return CumulativeDiagram(given, text, model.name, model.color)
     model.check_options("cumulative", cumulative_test)
     problem = one_problem(model.y_true, model.y_prob, *map(model.options.get, ROW_OPTIONS))
     curve = cumulative_curve(problem)

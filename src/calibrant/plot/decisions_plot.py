@@ -213,18 +213,18 @@ def _regret_label(regret: ThresholdRegret) -> str:
 
 
 def _gather_murphy(model: Model, *, with_band: bool) -> MurphyCurve:
-    if isinstance(model.y_true, MurphyCurve):
-        model.refuse_options("a MurphyCurve")
-        return model.y_true
+    given = model.result(MurphyCurve)
+    if given is not None:
+        return given
     model.check_options("murphy", decisions.murphy_curve)
     options = {"band": "confidence" if with_band else None} | dict(model.options)
     return decisions.murphy_curve(model.y_true, model.y_prob, **options)
 
 
 def _gather_decision(model: Model) -> DecisionCurve:
-    if isinstance(model.y_true, DecisionCurve):
-        model.refuse_options("a DecisionCurve")
-        return model.y_true
+    given = model.result(DecisionCurve)
+    if given is not None:
+        return given
     model.check_options("decision_curve", decisions.decision_curve)
     options = dict(model.options)
     standardize = bool(options.pop("standardize", False))

@@ -201,11 +201,10 @@ def bins_sweep(
 
 def _gather(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
     """Return the errors of a model, from rows or as they were given."""
-    y_true, name = model.y_true, model.name
-    if not isinstance(y_true, BinsSweep):
-        return BinsSweep.of(y_true, model.y_prob, n_bins=n_bins, name=name, **model.options)
-    model.refuse_options("a BinsSweep")
-    return replace(y_true, name=name or y_true.name)
+    given, name = model.result(BinsSweep), model.name
+    if given is not None:
+        return replace(given, name=name or given.name)
+    return BinsSweep.of(model.y_true, model.y_prob, n_bins=n_bins, name=name, **model.options)
 
 
 def _draw_one(ax: Axes, sweep: BinsSweep) -> Ends:
