@@ -43,6 +43,8 @@ _SLACK = 1e-9
 # The number of bins in a window that shows where outcomes lie: about one per point of print, and
 # half as many beside loess, as is usual there.
 _NARROW_BINS = 200
+# The opacity of bars: of one that holds next to no rows, and of the one that holds most.
+_FAINT, _STRONG = 0.05, 0.3
 # The names of the axes: whether of confidences, and whether of deviations.
 _AXES = {
     (False, False): ("predicted probability", "observed frequency"),
@@ -297,6 +299,12 @@ def view_of_curve(curve: Curve, table: BinTable | None = None) -> ReliabilityVie
     if curve.method == "binned":
         return ReliabilityView(curve, bins=table, n=n)
     return ReliabilityView(curve, outcomes=table, n=n)
+
+
+def bar_opacity(table: BinTable) -> FloatArray:
+    """Return the opacity of each bin's bar, higher where there are more rows."""
+    # On a linear scale a few large bins would make all others invisible.
+    return np.asarray(_FAINT + (_STRONG - _FAINT) * np.sqrt(table.n / table.n.max()))
 
 
 def level_runs(curve: Curve) -> IntArray:

@@ -27,6 +27,7 @@ from matplotlib.offsetbox import AnchoredText
 from matplotlib.patches import Patch
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import Locator
 from matplotlib.transforms import Bbox, ScaledTranslation
 from matplotlib.typing import ColorType
 
@@ -129,6 +130,12 @@ def despine(ax: Axes) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     ax.spines[["left", "bottom"]].set_color(MUTED)
     ax.tick_params(color=MUTED, labelsize=SMALL)
+
+
+def ticks_within(locator: Locator, low: float, high: float) -> FloatArray:
+    """Return the ticks of a locator between two values, rounding aside."""
+    ticks, slack = np.asarray(locator.tick_values(low, high)), 1e-9 * (high - low)
+    return ticks[(ticks >= low - slack) & (ticks <= high + slack)]
 
 
 def palette(ax: Axes) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -249,14 +249,11 @@ def assessment(
     >>> len(ax.child_axes)
     3
     """
-    if isinstance(y_true, Assessment):
-        if y_prob is not None or options:
-            raise CalibrantError("an Assessment is drawn as it is: leave out y_prob and options")
-        found = y_true
-    else:
-        validation.check_options(options, validation.keywords(assess), "assessment")
-        data: Any = y_true
-        found = assess(data, cast("ArrayLike", y_prob), **options)
+    model = Model("", y_true, y_prob, options)
+    found = model.result(Assessment)
+    if found is None:
+        model.check_options("assessment", assess)
+        found = assess(model.y_true, model.y_prob, **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()
     # The verdict goes across the top, its heading large.

@@ -10,7 +10,7 @@ import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import Locator, LogLocator, MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, IntArray, TabularResult
@@ -33,6 +33,7 @@ from calibrant.plot.common import (
     read_models,
     resolve_colors,
     spread_out,
+    ticks_within,
 )
 
 _WIDTH, _HEIGHT = 5.4, 3.6
@@ -254,19 +255,15 @@ def _frame(ax: Axes, counts: IntArray) -> None:
     if last > _MANY_BINS:
         ax.set_xscale("log")
         ax.set_xlim(first, last * (last / first) ** (_FOR_NAMES / (1 - _FOR_NAMES)))
-        shown = counts if len(counts) <= _FEW_COUNTS else _within(LogLocator(), first, last)
+        shown = counts if len(counts) <= _FEW_COUNTS else ticks_within(LogLocator(), first, last)
         ax.set_xticks(shown, [str(int(k)) for k in shown])
         ax.set_xticks([], minor=True)
     else:
         reach = max(last - first, 1.0)
         ax.set_xlim(first - 0.02 * reach, last + _FOR_NAMES / (1 - _FOR_NAMES) * reach)
-        ax.set_xticks(_within(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]), first, last))
+        locator = MaxNLocator(6, integer=True, steps=[1, 2, 5, 10])
+        ax.set_xticks(ticks_within(locator, first, last))
     ax.spines["bottom"].set_bounds(first, last)
-
-
-def _within(locator: Locator, first: float, last: float) -> FloatArray:
-    ticks = np.asarray(locator.tick_values(first, last))
-    return ticks[(ticks >= first) & (ticks <= last)]
 
 
 def _label_ends(ax: Axes, last: float, ends: Ends) -> None:
