@@ -115,7 +115,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.measures.smooth import smooth_ece as smooth_ece
     from calibrant.measures.subpopulation import subpopulation_curve as subpopulation_curve
     from calibrant.measures.two_bin import averaged_two_bin_error as averaged_two_bin_error
-    from calibrant.reporting.model_report import report as report
+    from calibrant.reporting.html_page import report as report
 
 # The module that defines each public name.
 _NAMES = {
@@ -155,7 +155,7 @@ _NAMES = {
     "measures.smooth": "smooth_ece",
     "measures.subpopulation": "subpopulation_curve",
     "measures.two_bin": "averaged_two_bin_error",
-    "reporting.model_report": "report",
+    "reporting.html_page": "report",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = ("datasets", "inference", "plot")
