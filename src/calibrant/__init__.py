@@ -26,6 +26,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         local_calibration_error as local_calibration_error,
         reliability_curve as reliability_curve,
     )
+    from calibrant.curves.reliability_view import PointMasses as PointMasses
     from calibrant.data.sketch import Sketch as Sketch
     from calibrant.errors import (
         CalibrantError as CalibrantError,
@@ -100,7 +101,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     )
     from calibrant.measures.kernel import skce as skce
     from calibrant.measures.logit import logit_smoothed_ece as logit_smoothed_ece
-    from calibrant.measures.point_masses import PointMasses as PointMasses
     from calibrant.measures.recommendation import (
         Recommendation as Recommendation,
         recommend as recommend,
@@ -125,6 +125,7 @@ _NAMES = {
     "curves.bias": "BiasTable bias_along",
     "curves.decisions": "DecisionCurve MurphyCurve RegretBand decision_curve murphy_curve",
     "curves.reliability": "Curve local_calibration_error reliability_curve",
+    "curves.reliability_view": "PointMasses",
     "data.sketch": "Sketch",
     "errors": "CalibrantError MissingDependencyError SketchError",
     "inference.clinical": "ClinicalEstimate ClinicalSummary clinical_summary",
@@ -148,7 +149,6 @@ _NAMES = {
     ),
     "measures.kernel": "skce",
     "measures.logit": "logit_smoothed_ece",
-    "measures.point_masses": "PointMasses",
     "measures.recommendation": "Recommendation recommend",
     "measures.registry": "error_bound",
     "measures.scores": "ScoreDecomposition brier_score log_score score_decomposition",

@@ -17,11 +17,11 @@ import numpy as np
 
 from calibrant._base import FloatArray, Result
 from calibrant.curves.reliability import Curve
+from calibrant.curves.reliability_view import PointMasses
 from calibrant.formatting import decimals, percent
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults
 from calibrant.measures.cumulative import CumulativeDifferences
-from calibrant.measures.point_masses import PointMasses
 
 Answer = Literal["within tolerance", "beyond tolerance", "cannot tell"]
 Kind = Literal["binary", "confidence", "soft"]

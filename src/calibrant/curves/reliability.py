@@ -547,8 +547,8 @@ def _banded(curve: Curve, band: Band | None, limits: Callable[[Band], Limits]) -
     if band is None:
         return curve
     low, high = limits(band)
-    shown = {"band": band.kind, "level": band.level, "simultaneous": band.simultaneous}
-    return replace(curve, low=low, high=high, **shown)
+    limited = replace(curve, low=low, high=high, band=band.kind)
+    return replace(limited, level=band.level, simultaneous=band.simultaneous)
 
 
 def _near(problem: Problem, densities: Densities) -> Densities:

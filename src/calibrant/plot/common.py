@@ -33,13 +33,13 @@ from matplotlib.typing import ColorType
 
 from calibrant._base import FloatArray
 from calibrant.curves.reliability import Curve
+from calibrant.curves.reliability_view import PointMasses
 from calibrant.data import validation
 from calibrant.data.classes import rows_by_model
 from calibrant.errors import CalibrantError
 from calibrant.formatting import Number, count, p_statement, percent, with_interval
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.inference.estimate import Estimate
-from calibrant.measures.point_masses import PointMasses
 from calibrant.measures.registry import measures
 from calibrant.measures.scores import ScoreDecomposition
 from calibrant.numerics.regression import isotonic_fit

@@ -24,6 +24,7 @@ from calibrant._base import FloatArray
 from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import (
     Mask,
+    PointMasses,
     Recalibrated,
     ReliabilityView,
     Scale,
@@ -34,7 +35,6 @@ from calibrant.curves.reliability_view import (
 from calibrant.errors import CalibrantError
 from calibrant.formatting import short_count
 from calibrant.measures.bin_table import BinTable
-from calibrant.measures.point_masses import PointMasses
 from calibrant.numerics.probability import logit
 from calibrant.plot.common import (
     DASHES,

@@ -205,7 +205,7 @@ class _BestCalibrator(Calibrator):
             found = float(w @ losses(recalibrated, self.score, w))
             if found < lowest:
                 best, lowest = one, found
-        self.best_ = clone(best).fit(y_prob, y_true, **options)
+        self.best_: Calibrator = clone(best).fit(y_prob, y_true, **options)
         return self
 
     def predict(self, y_prob: ArrayLike) -> FloatArray:

@@ -20,13 +20,18 @@ from calibrant._base import FloatArray, IntArray
 from calibrant.assessment.assess import Assessment
 from calibrant.curves.decisions import DecisionCurve, MurphyCurve
 from calibrant.curves.reliability import Curve
-from calibrant.curves.reliability_view import ReliabilityView, Window, bar_opacity, level_runs
+from calibrant.curves.reliability_view import (
+    PointMasses,
+    ReliabilityView,
+    Window,
+    bar_opacity,
+    level_runs,
+)
 from calibrant.data.binning import Bins
 from calibrant.errors import CalibrantError, shown
 from calibrant.formatting import counted, percent, shortened, significant
 from calibrant.inference.estimate import Estimate
 from calibrant.measures.cumulative import CumulativeCurve
-from calibrant.measures.point_masses import PointMasses
 
 Spec = dict[str, Any]
 _Curve = TypeVar("_Curve", Curve, CumulativeCurve, MurphyCurve)
