@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
-from typing import Any, Self, overload
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,6 +64,8 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     maps_: tuple[ProbabilityMap, ...]
     # Whether several classes are recalibrated by one map of all of them.
     is_joint = False
+    # Of the map of one probability, if that is simple.
+    n_coefficients: ClassVar[int | None] = None
 
     @overload
     def fit(self, y_prob: Sketch) -> Self: ...

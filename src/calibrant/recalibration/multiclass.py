@@ -227,6 +227,7 @@ class TemperatureCalibrator(Calibrator):
     """
 
     is_joint = True
+    n_coefficients = 1
 
     def _fit_problem(self, problem: Problem) -> LogisticMap:
         both = _two_classes(problem)

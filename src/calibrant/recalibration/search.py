@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,12 +36,6 @@ from calibrant.recalibration.multiclass import (
     TemperatureCalibrator,
     VectorCalibrator,
 )
-from calibrant.recalibration.parametric import (
-    BetaCalibrator,
-    PlattCalibrator,
-    QuadraticCalibrator,
-    ShiftCalibrator,
-)
 
 Method = str | Calibrator
 Table = Sample | ClassTable
@@ -48,22 +43,9 @@ Table = Sample | ClassTable
 # What "auto" tries for one probability, and for several classes.
 _AUTO = ("shift", "temperature", "platt", "beta", "quadratic", "isotonic", "residual")
 _AUTO_CLASSES = ("temperature", "vector", "matrix")
-# Number of coefficients, by which a map is simple; all others are not.
-_N_COEFFICIENTS: Mapping[type[Calibrator], int] = {
-    IdentityCalibrator: 0,
-    ShiftCalibrator: 1,
-    TemperatureCalibrator: 1,
-    PlattCalibrator: 2,
-    BetaCalibrator: 3,
-    QuadraticCalibrator: 3,
-}
-# Of several classes the other way round: a penalty makes matrix and vector scaling as simple as
+# Of several classes the simplest first: a penalty makes matrix and vector scaling as simple as
 # temperature scaling where rows do not call for more.
-_CLASS_ORDER: Mapping[type[Calibrator], int] = {
-    MatrixCalibrator: 0,
-    VectorCalibrator: 1,
-    TemperatureCalibrator: 2,
-}
+_CLASS_ORDER = (MatrixCalibrator, VectorCalibrator, TemperatureCalibrator)
 # A parametric map is out of the choice where the shape of what it leaves has a smaller P-value.
 _MIN_SHAPE_P_VALUE = 0.02
 
@@ -285,14 +267,16 @@ class _Trial:
                 return name
         return best
 
-    def rank(self, calibrator: Calibrator) -> int:
+    def rank(self, calibrator: Calibrator) -> float:
         """Return how far a calibrator is from the simplest."""
-        simple = _CLASS_ORDER if isinstance(self.table, ClassTable) else _N_COEFFICIENTS
-        return simple.get(type(calibrator), len(simple))
+        if isinstance(self.table, ClassTable):
+            kind = type(calibrator)
+            return _CLASS_ORDER.index(kind) if kind in _CLASS_ORDER else math.inf
+        return math.inf if calibrator.n_coefficients is None else calibrator.n_coefficients
 
     def is_adequate(self, fit: _Fit) -> bool:
         """Return whether the shape of what a parametric map leaves is not significant."""
-        n_fitted = _N_COEFFICIENTS.get(type(fit.calibrator))
+        n_fitted = fit.calibrator.n_coefficients
         if n_fitted is None or isinstance(self.table, ClassTable):
             return True
         rows, q = self.weights > 0, self.fitted(fit.calibrator).predict(self.given)
