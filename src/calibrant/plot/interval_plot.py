@@ -28,11 +28,11 @@ from calibrant.plot.common import (
 
 # Inches of a figure, of intervals and of a forest: its width, the height of a row, and the rest.
 _INTERVALS, _FOREST = (6.4, 0.32, 0.9), (5.6, 0.21, 1.0)
-# The name of the axis, and what a calibrated model has.
+# The names of the axis and of the heading, and what a calibrated model has.
 _NAMES = {
-    "o_e": ("O:E ratio", 1.0),
-    "intercept": ("calibration intercept", 0.0),
-    "slope": ("calibration slope", 1.0),
+    "o_e": ("O:E ratio", "O:E", 1.0),
+    "intercept": ("calibration intercept", "intercept", 0.0),
+    "slope": ("calibration slope", "slope", 1.0),
 }
 # The area of a square that holds most of the precision, the least of one, and half the height of
 # the diamond, in square points and rows.
@@ -40,8 +40,8 @@ _AREA, _LEAST_AREA, _HALF = 60.0, 6.0, 0.32
 _MOST_NAME = 24
 # A logarithmic axis whose ends are closer, as a ratio, has more ticks.
 _FINE_RANGE = 10.0
-# The row of the headings, and the measures there.
-_HEAD, _SHORT = -0.9, {"o_e": "O:E", "intercept": "intercept", "slope": "slope"}
+# The row of the headings.
+_HEAD = -0.9
 
 
 def draw_intervals(
@@ -130,7 +130,7 @@ def forest(
     width, height, rest = _FOREST
     ax = axes_or_new(ax, width, height * (n_rows + 3) + rest)
     (mean_color,) = resolve_colors(ax, [color])
-    name, perfect = _NAMES[measure]
+    name, _, perfect = _NAMES[measure]
     despine(ax)
     ax.spines["left"].set_visible(False)
     if measure == "o_e":
@@ -201,7 +201,7 @@ def _write_rows(ax: Axes, result: Heterogeneity, measure: str) -> None:
     style: dict[str, Any] = {"transform": ax.get_yaxis_transform(), "fontsize": SMALL}
     for row, text in zip(at, texts, strict=True):
         ax.text(1.03, row, text.replace("-", "−"), va="center", **style)  # as on the axis
-    head = f"{_SHORT[measure]} ({percent(result.level)} interval)"
+    head = f"{_NAMES[measure][1]} ({percent(result.level)} interval)"
     ax.text(1.03, _HEAD, head, va="center", color="0.4", **style)
 
 

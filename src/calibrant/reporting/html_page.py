@@ -42,15 +42,16 @@ from calibrant.formatting import (
 )
 from calibrant.inference.compare import Comparison, compare
 from calibrant.progress import steps
-from calibrant.reporting.figures import Model, read_models
+from calibrant.reporting.figures import Model, decision_figure, murphy_figure, read_models
 from calibrant.reporting.sections import (
+    DECISION_CAPTIONS,
     bin_rows,
-    decision_section,
     diagrams,
     group_section,
     measure_meaning,
     measure_rows,
     ranged,
+    regret_text,
     setting_rows,
 )
 
@@ -306,8 +307,8 @@ def report(
 def _sections(models: Sequence[Model], groups: GroupTable | None) -> dict[str, Any]:
     """Return what the template shows of the models, by name."""
     shown, measured = list(diagrams(models)), list(measure_rows(models))
-    decided = decision_section(models)
-    figures = {diagram.key: diagram.figure for diagram in shown} | decided.figures
+    figures = {diagram.key: diagram.figure for diagram in shown}
+    figures |= {"murphy": murphy_figure(models), "decision": decision_figure(models)}
     grouped = None
     if groups is not None:
         grouped = group_section(groups, models[0].assessment.mean_names)
@@ -317,7 +318,7 @@ def _sections(models: Sequence[Model], groups: GroupTable | None) -> dict[str, A
         "several": len(models) > 1,
         "diagrams": shown,
         "measures": measured,
-        "decisions": decided,
+        "decision_captions": DECISION_CAPTIONS,
         "groups": grouped,
         "classified": [model for model in models if model.assessment.classes],
         "settings": list(setting_rows(models)),
@@ -374,7 +375,7 @@ def _environment() -> Environment:
         lstrip_blocks=True,
     )
     formats = (count, decimals, fixed, p_value, percent, proportion)
-    for function in (bin_rows, measure_meaning, ranged, *formats):
+    for function in (bin_rows, measure_meaning, ranged, regret_text, *formats):
         environment.globals[function.__name__] = function
     return environment
 
