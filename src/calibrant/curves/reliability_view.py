@@ -329,7 +329,8 @@ def view_of_rows(
         masses=masses,
         scores=score_range(problem),
         n=problem.n,
-        is_confidence=_is_confidence(y_prob, options.get("multiclass")),
+        # The largest of C probabilities is at least 1/C.
+        is_confidence=problem.is_exact and problem.rows.lowest > 0,
         measured=found,
     )
     if scale == "logit":
@@ -377,14 +378,6 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
     if method == "binned" and options.get("n_bins") not in ("sweep", "cv"):
         return estimate("ece", problem, **about, **_only(options, "n_bins", "strategy"))
     return None
-
-
-def _is_confidence(y_prob: Any, multiclass: Any) -> bool:
-    """Return whether predictions are the confidence in a predicted class."""
-    if multiclass is not None or y_prob is None:
-        return isinstance(multiclass, str) and multiclass == "confidence"
-    shape = np.shape(y_prob)
-    return len(shape) == 2 and shape[1] > 2
 
 
 def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:

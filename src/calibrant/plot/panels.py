@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
-from calibrant.data.classes import by_name
+from calibrant.data.classes import ROW_OPTIONS, by_name, one_problem
 from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
 from calibrant.formatting import group_name, percent, shortened
+from calibrant.inference.intervals import read_codes
 from calibrant.plot.common import (
     SMALL,
     Model,
@@ -177,23 +177,15 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
 
 
 def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
-    y = as_array(y_true, "y_true")
-    p, classes, positive = by_name(y, y_prob, options.get("labels"))
-    known = {"labels": classes, "pos_label": positive}  # groups have no names of columns
-    options = {name: one for name, one in known.items() if one is not None} | {**options}
-    for rows, name in ((y, "y_true"), (p, "y_prob")):
-        validation.check_not_empty(rows, name)
-    validation.check_same_length(y, "y_true", p, "y_prob")
-    names, code = read_labels(by, "by", None, len(y))
-    # Weights and clusters have one value per row as well.
-    given = {k: options.get(k) for k in ("sample_weight", "clusters")}
-    columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
-    for column, values in columns.items():
-        validation.check_same_length(y, "y_true", values, column)
+    whole = one_problem(y_true, y_prob, *map(options.get, ROW_OPTIONS))
+    weight, clusters = options.get("sample_weight"), options.get("clusters")
+    names, code = read_labels(by, "by", weight, whole.n)
+    own = {} if clusters is None else {"clusters": read_codes(clusters, weight, whole.n)}
+    others = {name: one for name, one in options.items() if name not in (*ROW_OPTIONS, *own)}
     models = []
     for name, rows in zip(names, rows_by_code(code, len(names)), strict=True):
-        part = {**options, **{column: values[rows] for column, values in columns.items()}}
-        models.append(Model(group_name(name), y[rows], p[rows], part))
+        part = others | {column: values[rows] for column, values in own.items()}
+        models.append(Model(group_name(name), whole.rows.take(rows), None, part))
     return models
 
 
