@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
-from calibrant.data.classes import ROW_OPTIONS, by_name, one_problem
+from calibrant.data.classes import ROW_OPTIONS, ClassTable, one_problem, read_table
 from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
@@ -161,12 +161,11 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
         return _by_group(y_true, y_prob, by, options)
     multiclass = options.get("multiclass")
     if isinstance(multiclass, str) and multiclass == "classwise":
-        p, labels, _ = by_name(y_true, y_prob, options.get("labels"))
-        if p.ndim != 2:
-            rule = "must have one column per class for {multiclass}='classwise'"
-            raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
-        names = range(p.shape[1]) if labels is None else list(labels)
-        return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
+        table = read_table(y_true, y_prob, *map(options.get, ROW_OPTIONS))
+        assert isinstance(table, ClassTable)  # nothing else has several classes
+        names = range(table.n_classes) if table.labels is None else table.labels
+        classes = zip(names, table.classwise().problems(), strict=True)
+        return [Model(str(name), problem, None, options) for name, problem in classes]
     models = read_models(y_true, y_prob, options)
     if len(models) == 1 and not models[0].name:
         raise CalibrantError(
