@@ -20,7 +20,7 @@ from scipy.special import expit, logit
 from calibrant import brier_score, log_score, smooth_ece
 from calibrant.datasets import Dataset, load_flares, load_imagenet, load_rain
 from calibrant.recalibration import METHODS, IdentityCalibrator, cross_fitted
-from calibrant.recalibration.search import Search, read_methods, read_rows
+from calibrant.recalibration.search import choose, read_methods, read_rows
 
 Array = NDArray[np.float64]
 Generator = np.random.Generator
@@ -73,7 +73,7 @@ def excess(problem: str, n: int, sample: int, method: str) -> float:
     fresh = draw(np.random.default_rng(99), N_FRESH)
     if method == "auto":
         table = read_rows(y, p, None, None)
-        calibrator = Search().choose(read_methods("auto", table), table, None).calibrator
+        calibrator = choose(read_methods("auto", table), table, None).calibrator
     elif method == "none":
         calibrator = IdentityCalibrator().fit(p, y)
     else:
@@ -147,7 +147,7 @@ def auto_cross_fitted(y: Array, p: Array) -> Array:
     q = np.empty_like(p)
     for k in range(2):
         table = read_rows(y[fold != k], p[fold != k], None, None)
-        chosen = Search().choose(read_methods("auto", table), table, None)
+        chosen = choose(read_methods("auto", table), table, None)
         print("  chosen:", chosen.method)
         q[fold == k] = chosen.calibrator.predict(p[fold == k])
     return q

@@ -14,7 +14,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.assessment.groups import GroupTable as GroupTable, by_group as by_group
     from calibrant.assessment.verdict import Verdict as Verdict
     from calibrant.curves.bias import BiasTable as BiasTable, bias_along as bias_along
-    from calibrant.curves.curve import Curve as Curve
     from calibrant.curves.decisions import (
         DecisionCurve as DecisionCurve,
         MurphyCurve as MurphyCurve,
@@ -23,9 +22,11 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
         murphy_curve as murphy_curve,
     )
     from calibrant.curves.reliability import (
+        Curve as Curve,
         local_calibration_error as local_calibration_error,
         reliability_curve as reliability_curve,
     )
+    from calibrant.curves.reliability_view import PointMasses as PointMasses
     from calibrant.data.sketch import Sketch as Sketch
     from calibrant.errors import (
         CalibrantError as CalibrantError,
@@ -100,7 +101,6 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     )
     from calibrant.measures.kernel import skce as skce
     from calibrant.measures.logit import logit_smoothed_ece as logit_smoothed_ece
-    from calibrant.measures.point_masses import PointMasses as PointMasses
     from calibrant.measures.recommendation import (
         Recommendation as Recommendation,
         recommend as recommend,
@@ -115,7 +115,7 @@ if TYPE_CHECKING:  # what type checkers and editors see; a test keeps it equal t
     from calibrant.measures.smooth import smooth_ece as smooth_ece
     from calibrant.measures.subpopulation import subpopulation_curve as subpopulation_curve
     from calibrant.measures.two_bin import averaged_two_bin_error as averaged_two_bin_error
-    from calibrant.reporting.model_report import report as report
+    from calibrant.reporting.html_page import report as report
 
 # The module that defines each public name.
 _NAMES = {
@@ -123,9 +123,9 @@ _NAMES = {
     "assessment.groups": "GroupTable by_group",
     "assessment.verdict": "Verdict",
     "curves.bias": "BiasTable bias_along",
-    "curves.curve": "Curve",
     "curves.decisions": "DecisionCurve MurphyCurve RegretBand decision_curve murphy_curve",
-    "curves.reliability": "local_calibration_error reliability_curve",
+    "curves.reliability": "Curve local_calibration_error reliability_curve",
+    "curves.reliability_view": "PointMasses",
     "data.sketch": "Sketch",
     "errors": "CalibrantError MissingDependencyError SketchError",
     "inference.clinical": "ClinicalEstimate ClinicalSummary clinical_summary",
@@ -149,14 +149,13 @@ _NAMES = {
     ),
     "measures.kernel": "skce",
     "measures.logit": "logit_smoothed_ece",
-    "measures.point_masses": "PointMasses",
     "measures.recommendation": "Recommendation recommend",
     "measures.registry": "error_bound",
     "measures.scores": "ScoreDecomposition brier_score log_score score_decomposition",
     "measures.smooth": "smooth_ece",
     "measures.subpopulation": "subpopulation_curve",
     "measures.two_bin": "averaged_two_bin_error",
-    "reporting.model_report": "report",
+    "reporting.html_page": "report",
 }
 _MODULES = {name: module for module, names in _NAMES.items() for name in names.split()}
 _SUBMODULES = ("datasets", "inference", "plot")

@@ -168,7 +168,7 @@ def test_a_report_of_several_models(run, forecasts, tmp_path):
 
 def test_resamples_of_a_report_are_those_of_its_comparison(run, forecasts, monkeypatch):
     written = {}
-    module = importlib.import_module("calibrant.reporting.model_report")
+    module = importlib.import_module("calibrant.reporting.html_page")
     monkeypatch.setattr(module, "page", lambda *_, **parts: written.update(parts) or "page")
     models = ("--prob", "p", "--prob", "q", *QUICK)
     assert run("report", forecasts, "--label", "y", *models, "--out", "f.html").code == 0

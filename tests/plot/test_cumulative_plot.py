@@ -97,7 +97,7 @@ def test_options_go_to_the_test():
 
 def test_options_that_nobody_knows_are_refused():
     for y, note in ((FLARES.y_true, False), (FLARES.y_true / 2, True)):
-        with pytest.raises(cb.CalibrantError, match="no option 'n_bins'; there are: sample_weight"):
+        with pytest.raises(cb.CalibrantError, match="no option 'n_bins'; there are: statistic"):
             cumulative(y, FLARES.y_prob, note=note, n_bins=5)
 
 

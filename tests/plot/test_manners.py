@@ -1,6 +1,8 @@
 """How drawings behave: nothing global changes, nothing is cut off, nothing is loaded early."""
 
+import inspect
 import io
+import re
 import subprocess
 import sys
 
@@ -173,6 +175,8 @@ print("matplotlib" in sys.modules, "matplotlib.pyplot" in sys.modules)
 
 
 def test_names():
+    imports = re.findall(r"from calibrant.plot.(\w+) import (\w+) as", inspect.getsource(plot))
+    assert {name: module for module, name in imports} == plot._HOMES
     assert dir(plot) == sorted(plot.__all__)
     assert all(getattr(plot, name).__doc__ for name in plot.__all__)
     with pytest.raises(AttributeError, match="no attribute 'pie'"):

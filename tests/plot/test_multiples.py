@@ -126,7 +126,7 @@ def test_results_and_a_figure_of_ones_own():
         ({}, "needs several panels"),
         ({"by": [1, 2]}, "by must have one label per row; got 2 labels for 731 rows"),
         ({"by": ["a", 1, None] * 243 + [1, 2]}, "by must hold labels of one type"),
-        ({"multiclass": "classwise"}, "y_prob must have one column per class"),
+        ({"multiclass": "classwise"}, "needs one column of probabilities per class"),
         ({"by": SEASON, "kind": "pie"}, "kind must be one of 'reliability', 'cumulative'"),
         ({"by": SEASON, "n_columns": 0}, "n_columns must be a whole number"),
     ],

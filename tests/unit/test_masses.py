@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.curves.reliability_view import point_masses
 from calibrant.data.classes import one_problem
 from calibrant.data.sketch_problem import problem_of
 from calibrant.datasets import load_flares, load_rain
-from calibrant.measures.point_masses import point_masses
 from tests.twins.masses import point_masses as slow
 
 FEW = {"n_resamples": 39}

@@ -12,12 +12,12 @@ from scipy.stats import chi2
 
 import calibrant as cb
 from calibrant.assessment.verdict import Findings, ScoreRange
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
+from calibrant.curves.reliability_view import PointMasses
 from calibrant.data.classes import one_problem
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults, find_faults
 from calibrant.inference.intervals import Clusters
-from calibrant.measures.point_masses import PointMasses
 
 
 def faults_of(y, p, w=None, clusters=None):

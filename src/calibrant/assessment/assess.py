@@ -19,10 +19,9 @@ from calibrant._base import Result, TabularResult, columns_of, written
 from calibrant._version import __version__
 from calibrant.assessment.verdict import Findings, Interval, Kind, ScoreRange, Verdict
 from calibrant.curves.bands import Band
-from calibrant.curves.curve import Curve
 from calibrant.curves.decisions import MurphyCurve, murphy_of
-from calibrant.curves.reliability import binned_curve, isotonic_curve, smooth_curve
-from calibrant.curves.reliability_view import ReliabilityView
+from calibrant.curves.reliability import Curve, binned_curve, isotonic_curve, smooth_curve
+from calibrant.curves.reliability_view import PointMasses, ReliabilityView, point_masses
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.classes import (
@@ -55,7 +54,6 @@ from calibrant.measures.cumulative import (
     cumulative_differences,
     excursion_error,
 )
-from calibrant.measures.point_masses import PointMasses, point_masses
 from calibrant.measures.registry import MeasureInfo, assessed, measures
 from calibrant.measures.scores import BrierScore
 from calibrant.measures.smooth import SmoothError

@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, TabularResult, columns_of
+from calibrant._base import Result, TabularResult
 from calibrant.assessment.assess import Certain
 from calibrant.data import validation
-from calibrant.data.classes import FrameOptions, RowOptions, one_problem
+from calibrant.data.classes import ROW_OPTIONS, FrameOptions, one_problem
 from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
@@ -108,9 +108,13 @@ class GroupRow(Result):
 
     def to_dict(self) -> dict[str, Any]:
         """Return one plain value per column, nan as None."""
+        values = {"group": self.group, **self._columns()}
+        return {name: None if value != value else value for name, value in values.items()}
+
+    def _columns(self) -> dict[str, Any]:
+        """Return the value of each column but that of the group."""
         error = self.smooth_ece
-        values = {
-            "group": self.group,
+        return {
             "n": self.n,
             "prevalence": self.prevalence,
             "mean_prediction": self.mean_prediction,
@@ -126,7 +130,6 @@ class GroupRow(Result):
             "small": self.small,
             "note": self.note,
         }
-        return {name: None if value != value else value for name, value in values.items()}
 
 
 @dataclass(frozen=True, repr=False)
@@ -173,26 +176,22 @@ class GroupTable(TabularResult):
         return tuple(row.group for row in self.rows if row.p_adjusted <= 1 - self.level)
 
     def _columns(self) -> dict[str, Any]:
-        names = ("n", "prevalence", "mean_prediction")
-        others = ("ece", "deviation", "ecce_r", "p_value", "p_adjusted", "small", "note")
-        names_of_error = ("value", "bias_corrected", "low", "high")
-        errors = columns_of((row.smooth_ece for row in self.rows), names_of_error)
-        errors = {"smooth_ece": errors.pop("value"), **errors}
         labels = [row.group if len(self.by) > 1 else (row.group,) for row in self.rows]
         groups = dict(zip(self.by, map(list, zip(*labels, strict=True)), strict=True))
-        return groups | columns_of(self.rows, names) | errors | columns_of(self.rows, others)
+        rows = [row._columns() for row in self.rows]
+        return groups | {name: [row[name] for row in rows] for name in rows[0]}
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the smooth calibration error of each group with its interval; return the Axes.
 
         Filled: miscalibration detected.
         """
-        from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
+        from calibrant.plot.interval_plot import draw_intervals  # layers: to be shown
 
         names = [group_name(row.group) for row in self]
         label = f"smooth_ece, {percent(self.level)} interval; | raw value; filled: detected"
         found = [row.p_adjusted <= 1 - self.level for row in self]
-        return new_intervals(ax, names, [row.smooth_ece for row in self], label, found)
+        return draw_intervals(ax, names, [row.smooth_ece for row in self], label, found)
 
     def _printed(self) -> list[str | TextTable]:
         found = self._columns()
@@ -496,7 +495,7 @@ def _read_sketches(sketches: Any, given: tuple[Any, ...]) -> Iterator[tuple[Any,
             "a sketch does not know which rows belong to which group",
             hint="give a dictionary of sketches, one per group, as made by sketch(..., by=...)",
         )
-    names = ("y_prob", "groups", "clusters", *RowOptions.__annotations__)
+    names = ("y_prob", "groups", "clusters", *ROW_OPTIONS)
     for name, value in zip(names, given, strict=True):
         if value is not None:
             raise CalibrantError(

@@ -16,12 +16,12 @@ from typing import Literal
 import numpy as np
 
 from calibrant._base import FloatArray, Result
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
+from calibrant.curves.reliability_view import PointMasses
 from calibrant.formatting import decimals, percent
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults
 from calibrant.measures.cumulative import CumulativeDifferences
-from calibrant.measures.point_masses import PointMasses
 
 Answer = Literal["within tolerance", "beyond tolerance", "cannot tell"]
 Kind = Literal["binary", "confidence", "soft"]
@@ -40,20 +40,15 @@ _SMALLEST = 3e-5
 _MAX_ROWS = 1e9
 
 # The texts.
-_HEADINGS = {
-    "too high": "Predictions are too high",
-    "too low": "Predictions are too low",
-    "over-confident": "Predictions are over-confident",
-    "under-confident": "Predictions are under-confident",
-    "mixed": "Predictions are wrong in places",
+# Of each direction: what predictions are, alone or first, and after another fault.
+_WORDS = {
+    "too high": ("too high", "too high on average"),
+    "too low": ("too low", "too low on average"),
+    "over-confident": ("over-confident", "over-confident"),
+    "under-confident": ("under-confident", "under-confident"),
+    "mixed": ("wrong in places", "wrong in places"),
 }
-_SECOND = {
-    "too high": "too high on average",
-    "too low": "too low on average",
-    "over-confident": "over-confident",
-    "under-confident": "under-confident",
-    "mixed": "wrong in places",
-}
+_LEVELS = ("too high", "too low")
 _WITHIN = "Calibrated to within {tolerance}"
 _NONE = "No miscalibration detected"
 _REFUTED = "Predictions of 0 or 1 were contradicted by the outcome"
@@ -317,9 +312,9 @@ class Findings:
         if self._is_reversed:
             return _REVERSED
         first, *others = self.directions
-        heading = _HEADINGS[first]
+        heading = f"Predictions are {_WORDS[first][0]}"
         if others and others[0] != first and self._is_large(self.named[1]):
-            heading += f", and {_SECOND[others[0]]}"
+            heading += f", and {_WORDS[others[0]][1]}"
         return heading
 
     def _is_large(self, fault: Fault) -> bool:
@@ -450,9 +445,6 @@ class Findings:
     def _is_reversed(self) -> bool:
         spread = self.faults.spread
         return self.is_significant and spread.value + 2 * spread.error < 0
-
-
-_LEVELS = ("too high", "too low")
 
 
 def _points(size: float) -> str:

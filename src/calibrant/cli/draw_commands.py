@@ -10,7 +10,7 @@ import typer
 
 from calibrant.cli import options
 from calibrant.cli.messages import say
-from calibrant.cli.options import Request, check_out, option
+from calibrant.cli.options import Request, check_out, option, reads
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -67,21 +67,13 @@ _NEXT = (
 _KINDS = ("reliability", "cumulative", "bins", "assessment")
 
 
+@reads(options.Files, without=["clusters"])
 def plot(
-    files: options.Files,
     out: PictureOut,
     kind: Kind = None,
     along: Along = None,
-    label: options.Label = None,
-    prob: options.Prob = None,
-    classes: options.Classes = None,
-    percent: options.Percent = False,
-    weight: options.Weight = None,
-    by: options.By = None,
-    multiclass: options.Multiclass = None,
-    pos_label: options.PosLabel = None,
-    on_invalid: options.OnInvalid = "raise",
-    form: options.Form = None,
+    *,
+    request: Request,
     resamples: Resamples = None,
     seed: options.Seed = 0,
     dpi: Dpi = 150,
@@ -104,25 +96,16 @@ def plot(
 
     if kind is not None and kind not in _KINDS:
         raise CalibrantError(f"--kind must be one of {', '.join(_KINDS)}; got {kind!r:.40}")
-    if along is not None and (kind is not None or by):
+    if along is not None and (kind is not None or request.by):
         other = "--by" if kind is None else "--kind"
         raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
-    if along is not None and along == label:
-        raise CalibrantError(f"--along must not be the label itself; both are {label!r:.60}")
-    path = check_out(out, tuple(_METADATA), files)
-    request = Request(
-        *(files, label, prob or (), classes or (), percent, weight, by or ()),
-        along=along,
-        pos_label=pos_label,
-        multiclass=multiclass,
-        on_invalid=on_invalid,
-        form=form,
-        all=True,
-    )
-    models = read(request, needs_rows=along is not None)
+    if along is not None and along == request.label:
+        raise CalibrantError(f"--along must not be the label itself; both are {along!r:.60}")
+    path = check_out(out, tuple(_METADATA), request.files)
+    models = read(replace(request, along=along, all=True), needs_rows=along is not None)
     with shown("drawing"):
         asked = {"rng": seed} | ({} if resamples is None else {"n_resamples": resamples})
-        draw = _panels if by else _diagram
+        draw = _panels if request.by else _diagram
         figure = draw(models, kind or _KINDS[0], asked) if along is None else _along(models, along)
         write_atomically(path, _picture(figure, path.suffix.lower(), dpi))
     say(f"wrote {path}")
@@ -188,20 +171,10 @@ def _picture(figure: Figure, ending: str, dpi: int) -> bytes:
     return content.getvalue()
 
 
+@reads(options.Files)
 def report(
-    files: options.Files,
     out: PageOut,
-    label: options.Label = None,
-    prob: options.Prob = None,
-    classes: options.Classes = None,
-    percent: options.Percent = False,
-    weight: options.Weight = None,
-    by: options.By = None,
-    clusters: options.Clusters = None,
-    multiclass: options.Multiclass = None,
-    pos_label: options.PosLabel = None,
-    on_invalid: options.OnInvalid = "raise",
-    form: options.Form = None,
+    request: Request,
     level: options.Level = 0.95,
     tolerance: options.Tolerance = 0.01,
     bins: options.Bins = 15,
@@ -224,19 +197,11 @@ def report(
     from calibrant.progress import shown
     from calibrant.reporting import report as write_report
 
-    path = check_out(out, (".html", ".htm"), files)
-    request = Request(
-        *(files, label, prob or (), classes or (), percent, weight, by or ()),
-        clusters=clusters,
-        pos_label=pos_label,
-        multiclass=multiclass,
-        on_invalid=on_invalid,
-        form=form,
-        all=True,
-    )
+    path = check_out(out, (".html", ".htm"), request.files)
     # All rows and their groups are both shown, which sketches by group cannot.
-    models = read(request, needs_rows=bool(by or clusters))
-    if by:
+    needs_rows = bool(request.by or request.clusters)
+    models = read(replace(request, all=True), needs_rows=needs_rows)
+    if request.by:
         _check_one_model(models, "--by")
     data = together(models)
     with shown("measuring"):

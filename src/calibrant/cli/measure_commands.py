@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from calibrant.cli import messages, options
 from calibrant.cli.messages import say, write_json
-from calibrant.cli.options import Request, option
+from calibrant.cli.options import Request, option, reads
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -152,19 +152,9 @@ def group_numbers(row: GroupRow) -> Numbers:
     return found
 
 
+@reads(options.Files)
 def assess(
-    files: options.Files,
-    label: options.Label = None,
-    prob: options.Prob = None,
-    classes: options.Classes = None,
-    percent: options.Percent = False,
-    weight: options.Weight = None,
-    by: options.By = None,
-    clusters: options.Clusters = None,
-    multiclass: options.Multiclass = None,
-    pos_label: options.PosLabel = None,
-    on_invalid: options.OnInvalid = "raise",
-    form: options.Form = None,
+    request: Request,
     level: options.Level = 0.95,
     tolerance: options.Tolerance = 0.01,
     bins: options.Bins = 15,
@@ -201,21 +191,13 @@ def assess(
     from calibrant.cli.tables import read
     from calibrant.progress import shown, steps
 
-    thresholds = read_thresholds(fail_if, tolerance, in_groups=bool(by))
-    if by and threshold is not None:
+    thresholds = read_thresholds(fail_if, tolerance, in_groups=bool(request.by))
+    if request.by and threshold is not None:
         raise CalibrantError("--threshold is for all rows together: leave it out, or --by")
     if threshold is None and any(one.quantity.startswith("regret.") for one in thresholds):
         raise CalibrantError("regret in --fail-if needs a threshold: add --threshold T")
-    request = Request(
-        *(files, label, prob or (), classes or (), percent, weight, by or ()),
-        clusters=clusters,
-        pos_label=pos_label,
-        multiclass=multiclass,
-        on_invalid=on_invalid,
-        form=form,
-    )
     asked = {"level": level, "n_bins": bins, "n_resamples": resamples, "rng": seed}
-    models = read(request, needs_rows=clusters is not None)
+    models = read(request, needs_rows=request.clusters is not None)
     found: dict[str, Any] = {}
     numbers: dict[str, Numbers] = {}
     parts: list[RenderableType] = []
@@ -223,7 +205,7 @@ def assess(
         for name, data in steps(models.items()):
             who = name if len(models) > 1 else ""
             parts += [*[""] * bool(parts), *model_heading(who)]
-            if by:
+            if request.by:
                 groups = data.call(by_group, groups=data.groups, **asked)
                 found[name] = groups.to_dict()
                 parts += [] if json else group_parts(groups)
@@ -248,17 +230,9 @@ def _in_group(model: str, row: GroupRow) -> str:
     return f"{model}, group {name}" if model else f"group {name}"
 
 
+@reads(options.Tables, without=["by", "on_invalid"])
 def compare(
-    files: options.Tables,
-    label: options.Label = None,
-    prob: options.Prob = None,
-    classes: options.Classes = None,
-    percent: options.Percent = False,
-    weight: options.Weight = None,
-    clusters: options.Clusters = None,
-    multiclass: options.Multiclass = None,
-    pos_label: options.PosLabel = None,
-    form: options.Form = None,
+    request: Request,
     measure: Measure = "smooth_ece",
     level: options.Level = 0.95,
     resamples: options.Resamples = 1000,
@@ -281,15 +255,7 @@ def compare(
     from calibrant.inference.compare import compare as compared
     from calibrant.progress import shown
 
-    request = Request(
-        *(files, label, prob or (), classes or (), percent, weight),
-        clusters=clusters,
-        pos_label=pos_label,
-        multiclass=multiclass,
-        form=form,
-        all=True,
-    )
-    data = side_by_side(_models(request))
+    data = side_by_side(_models(replace(request, on_invalid=None, all=True)))
     asked = {"measure": measure, "level": level, "n_resamples": resamples, "rng": seed}
     with shown("comparing"):
         found = data.call(compared, **asked)

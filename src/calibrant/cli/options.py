@@ -5,17 +5,20 @@ Nothing heavy is imported here: the options of all commands are read before any 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import MISSING, dataclass, field, fields
 from datetime import date
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar, get_origin, get_type_hints
 
 import typer
 from typer.core import TyperCommand
 
 from calibrant.errors import CalibrantError
 
+R = TypeVar("R")
 _TABLES = "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; "
 
 
@@ -32,72 +35,6 @@ def option(name: str, text: str, metavar: str = "COLUMN", *, default: bool | str
 Files = Annotated[list[str], _files(f"{_TABLES}sketches; - for standard input.")]
 Tables = Annotated[list[str], _files(f"{_TABLES}- for standard input.")]
 Sketches = Annotated[list[str], _files("Sketches; patterns; - for standard input.")]
-Label = Annotated[
-    str | None,
-    option(
-        "--label",
-        "Outcomes: 0 or 1, true or false, yes or no, soft labels in [0, 1], two labels (see "
-        "--pos-label), or classes.",
-    ),
-]
-Prob = Annotated[
-    list[str] | None,
-    option(
-        "--prob",
-        "Probabilities: COLUMN, NAME=COLUMN, or a pattern such as 'p_*'; repeat for several "
-        "models.",
-    ),
-]
-Classes = Annotated[
-    list[str] | None,
-    option(
-        "--classes",
-        "Probabilities of several classes, instead of --prob: a pattern such as 'p_*', or COLUMN "
-        "or CLASS=COLUMN, repeated for every class.",
-    ),
-]
-Percent = Annotated[
-    bool, typer.Option("--percent", help="Probabilities are in percent, from 0 to 100.")
-]
-Weight = Annotated[str | None, option("--weight", "Sample weights.")]
-By = Annotated[
-    list[str] | None,
-    option("--by", "Assess each group by itself; repeat for combinations of columns."),
-]
-Clusters = Annotated[
-    str | None,
-    option("--clusters", "Clusters of dependent rows, such as a patient or a day."),
-]
-PosLabel = Annotated[
-    str | None,
-    option("--pos-label", "The positive label, where outcomes are not 0 and 1.", "LABEL"),
-]
-Multiclass = Annotated[
-    str | None,
-    option(
-        "--multiclass",
-        "With several classes: confidence, the default, or a class, assessed against the rest.",
-        "CLASS",
-    ),
-]
-OnInvalid = Annotated[
-    Literal["raise", "drop"],
-    option(
-        "--on-invalid",
-        "Refuse or leave out invalid rows: those with a missing value or one out of range.",
-        "raise|drop",
-        default=True,
-    ),
-]
-Form = Annotated[
-    str | None,
-    option(
-        "--format",
-        "The format of standard input, if it is not detected: csv, tsv, json, jsonl, parquet or "
-        "sketch.",
-        "FORMAT",
-    ),
-]
 Level = Annotated[
     float, typer.Option("--level", metavar="L", help="Confidence level of all intervals.")
 ]
@@ -159,18 +96,73 @@ class Request:
     """
 
     files: Sequence[str]
-    label: str | None = None
-    probs: Sequence[str] = ()
-    classes: Sequence[str] = ()
-    is_percent: bool = False
-    weight: str | None = None
-    by: Sequence[str] = ()
-    clusters: str | None = None
+    label: Annotated[
+        str | None,
+        option(
+            "--label",
+            "Outcomes: 0 or 1, true or false, yes or no, soft labels in [0, 1], two labels (see "
+            "--pos-label), or classes.",
+        ),
+    ] = None
+    probs: Annotated[
+        list[str],
+        option(
+            "--prob",
+            "Probabilities: COLUMN, NAME=COLUMN, or a pattern such as 'p_*'; repeat for several "
+            "models.",
+        ),
+    ] = field(default_factory=list)
+    classes: Annotated[
+        list[str],
+        option(
+            "--classes",
+            "Probabilities of several classes, instead of --prob: a pattern such as 'p_*', or "
+            "COLUMN or CLASS=COLUMN, repeated for every class.",
+        ),
+    ] = field(default_factory=list)
+    is_percent: Annotated[
+        bool, typer.Option("--percent", help="Probabilities are in percent, from 0 to 100.")
+    ] = False
+    weight: Annotated[str | None, option("--weight", "Sample weights.")] = None
+    by: Annotated[
+        list[str],
+        option("--by", "Assess each group by itself; repeat for combinations of columns."),
+    ] = field(default_factory=list)
+    clusters: Annotated[
+        str | None,
+        option("--clusters", "Clusters of dependent rows, such as a patient or a day."),
+    ] = None
+    multiclass: Annotated[
+        str | None,
+        option(
+            "--multiclass",
+            "With several classes: confidence, the default, or a class, assessed against the rest.",
+            "CLASS",
+        ),
+    ] = None
+    pos_label: Annotated[
+        str | None,
+        option("--pos-label", "The positive label, where outcomes are not 0 and 1.", "LABEL"),
+    ] = None
+    on_invalid: Annotated[
+        Literal["raise", "drop"] | None,
+        option(
+            "--on-invalid",
+            "Refuse or leave out invalid rows: those with a missing value or one out of range.",
+            "raise|drop",
+            default=True,
+        ),
+    ] = "raise"
+    form: Annotated[
+        str | None,
+        option(
+            "--format",
+            "The format of standard input, if it is not detected: csv, tsv, json, jsonl, parquet "
+            "or sketch.",
+            "FORMAT",
+        ),
+    ] = None
     along: str | None = None
-    pos_label: str | None = None
-    multiclass: str | None = None
-    on_invalid: Literal["raise", "drop"] | None = None
-    form: str | None = None
     all: bool = False
 
     def source(self) -> dict[str, str]:
@@ -203,6 +195,38 @@ class Request:
         given = [option for option, value in columns.items() if value]
         if given:
             raise CalibrantError(f"a sketch has no columns: leave out {', '.join(given)}")
+
+
+def reads(
+    files: Any, *, without: Collection[str] = ()
+) -> Callable[[Callable[..., R]], Callable[..., R]]:
+    """Give a command the options of a `Request`, in place of its parameter `request`.
+
+    `files` is the type of the argument that names its files; some commands do without some options.
+    """
+    hints = get_type_hints(Request, include_extras=True)
+    asked = [Parameter("files", Parameter.KEYWORD_ONLY, annotation=files)]
+    for one in fields(Request):
+        if get_origin(hints[one.name]) is Annotated and one.name not in without:
+            default = one.default if one.default_factory is MISSING else one.default_factory()
+            shape: dict[str, Any] = {"default": default, "annotation": hints[one.name]}
+            asked.append(Parameter(one.name, Parameter.KEYWORD_ONLY, **shape))
+
+    def decorate(command: Callable[..., R]) -> Callable[..., R]:
+        own, parameters = signature(command, eval_str=True), []
+        for one in own.parameters.values():
+            is_request = one.name == "request"
+            parameters += asked if is_request else [one.replace(kind=Parameter.KEYWORD_ONLY)]
+
+        @wraps(command)
+        def run(**given: Any) -> R:
+            request = Request(**{one.name: given.pop(one.name) for one in asked})
+            return command(request=request, **given)
+
+        run.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+        return run
+
+    return decorate
 
 
 def check_out(

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from calibrant.cli import options
 from calibrant.cli.messages import say, write_json
-from calibrant.cli.options import Request, check_out, option
+from calibrant.cli.options import Request, check_out, option, reads
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -40,16 +40,9 @@ Report = Annotated[
 _NO_SKETCH = "a sketch has no rows to recalibrate: give the rows"
 
 
+@reads(options.Tables, without=["by", "clusters", "multiclass"])
 def recalibrate(
-    files: options.Tables,
-    label: options.Label = None,
-    prob: options.Prob = None,
-    classes: options.Classes = None,
-    percent: options.Percent = False,
-    weight: options.Weight = None,
-    pos_label: options.PosLabel = None,
-    on_invalid: options.OnInvalid = "raise",
-    form: options.Form = None,
+    request: Request,
     method: Method = None,
     folds: Folds = 5,
     score: Score = "brier",
@@ -79,15 +72,10 @@ def recalibrate(
     from calibrant.progress import shown
     from calibrant.recalibration import recalibrate as fit
 
+    files = request.files
     target = None if out is None else check_out(out, (".csv", ".parquet"), files)
     keep = None if save is None else check_out(save, (".json",), files, "--save")
     page = None if report is None else check_out(report, (".html", ".htm"), files, "--report")
-    request = Request(
-        *(files, label, prob or (), classes or (), percent, weight),
-        pos_label=pos_label,
-        on_invalid=on_invalid,
-        form=form,
-    )
     if len(request.probs) > 1:
         raise CalibrantError(
             "recalibrate takes one --prob; --classes names the columns of one model's classes"

@@ -8,7 +8,7 @@ from urllib.parse import quote
 
 from calibrant.cli import options
 from calibrant.cli.messages import in_columns, say, write_bytes, write_json
-from calibrant.cli.options import Request, check_out, option
+from calibrant.cli.options import Request, check_out, option, reads
 from calibrant.errors import CalibrantError
 
 if TYPE_CHECKING:
@@ -36,19 +36,11 @@ Cells = Annotated[
 ]
 
 
+@reads(options.Tables, without=["clusters", "multiclass"])
 def sketch(
-    files: options.Tables,
     out: Out,
-    label: options.Label = None,
-    prob: options.Prob = None,
-    classes: options.Classes = None,
-    percent: options.Percent = False,
-    weight: options.Weight = None,
-    by: options.By = None,
-    pos_label: options.PosLabel = None,
+    request: Request,
     cells: Cells = None,
-    on_invalid: options.OnInvalid = "raise",
-    form: options.Form = None,
     json: options.Json = False,
 ) -> None:
     r"""Summarize files of any size in a sketch of a few megabytes.
@@ -63,13 +55,8 @@ def sketch(
     """
     from calibrant.cli.tables import open_table
 
-    request = Request(
-        *(files, label, prob or (), classes or (), percent, weight, by or ()),
-        pos_label=pos_label,
-        on_invalid=on_invalid,
-        form=form,
-    )
-    if len(request.by) > 1:
+    files, by = request.files, request.by
+    if len(by) > 1:
         raise CalibrantError("sketch takes one --by: rows of several columns are not sketched")
     if by or _PLACE not in out:
         _check(out, files, several=bool(by))

@@ -35,20 +35,22 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
+from scipy.special import ndtri
 
 from calibrant._base import FloatArray
-from calibrant.curves.curve import Curve
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.problem import CellOf, Index, Pooled, Problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals import Cells, Clusters
+from calibrant.inference.clinical import CurveNoise
+from calibrant.inference.intervals import Cells, Clusters, Question
 from calibrant.measures.binned import BinCells
+from calibrant.measures.curve_distance import FittedCurve
 from calibrant.numerics import smoothing
 from calibrant.numerics.probability import (
     max_proportion,
@@ -63,6 +65,9 @@ from calibrant.numerics.probability import (
 )
 from calibrant.numerics.regression import isotonic_fit
 from calibrant.numerics.smoothing import Axis, Kernel
+
+if TYPE_CHECKING:
+    from calibrant.curves.reliability import Curve
 
 Kind = Literal["confidence", "consistency"]
 Limits = tuple[FloatArray, FloatArray]
@@ -133,6 +138,8 @@ def read_band(
     n_resamples: int = 1000,
 ) -> tuple[Band | None, Clusters | None]:
     """Parse the options of a band, None where none is asked for, and the clusters of rows."""
+    if kind is not None:
+        validation.check_choice(kind, "band", ("confidence", "consistency"))
     level = validation.as_level(level)
     simultaneous = validation.as_flag(simultaneous, "simultaneous")
     n_resamples = validation.as_resamples(n_resamples)
@@ -207,6 +214,19 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
             # Rows gathered in cells are smoothed a little more than the curve is.
             limits[0], limits[1] = np.fmin(limits[0], curve.y), np.fmax(limits[1], curve.y)
     return limits[0], limits[1]
+
+
+def loess_limits(problem: Problem, fitted: FittedCurve, shown: Index, band: Band) -> Limits:
+    """Return the limits of a local regression at some of its scores, by standard errors."""
+    question = Question(band.level, band.n_resamples, band.rng, band.clusters)
+    noise = CurveNoise.of(fitted, problem, question)
+    (tail,) = band.widened(np.array([pointwise_tail(band.level)]))
+    reach = noise.critical(band.level) if band.simultaneous else -float(ndtri(tail))
+    middle, sd = fitted.score[shown], noise.calibrated_sd
+    if band.kind == "confidence":
+        middle, sd = middle + fitted.deviation[shown], noise.sd
+    sd = np.interp(fitted.score[shown], fitted.cells.score, sd)
+    return np.clip(middle - reach * sd, 0.0, 1.0), np.clip(middle + reach * sd, 0.0, 1.0)
 
 
 class Windows(Protocol):

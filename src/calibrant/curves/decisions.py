@@ -34,8 +34,6 @@ from calibrant.errors import CalibrantError
 from calibrant.inference.regret import Cutoffs, first_acted_on
 from calibrant.numerics.regression import isotonic_fit
 
-__all__ = ["DecisionCurve", "MurphyCurve", "RegretBand", "decision_curve", "murphy_curve"]
-
 # Thresholds of the band, where none are given.
 _BAND = np.arange(1, 50) / 50
 

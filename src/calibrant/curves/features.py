@@ -86,9 +86,7 @@ def _from_array(values: AnyArray) -> Feature:
         return _numbers(values)
     if kind == "M":
         return Feature("dates", values.astype(_DATES), np.isnat(values))
-    if kind in "bUT":
-        return Feature("names", objects(values.tolist()), np.zeros(len(values), dtype=bool))
-    if kind == "O":
+    if kind in "bUTO":
         return _from_objects(values.tolist())
     raise _unknown_type(values.dtype)
 

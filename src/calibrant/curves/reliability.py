@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, Unpack, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.interpolate import CubicSpline
-from scipy.special import ndtri
 
-from calibrant._base import FloatArray
+from calibrant._base import FloatArray, TabularResult
 from calibrant.curves.bands import (
     Band,
     Kind,
@@ -20,9 +20,9 @@ from calibrant.curves.bands import (
     bin_limits,
     isotonic_limits,
     kernel_limits,
+    loess_limits,
     read_band,
 )
-from calibrant.curves.curve import Curve
 from calibrant.curves.residual_smoothing import ScoreAxis, cross_validated_bandwidth
 from calibrant.data import validation
 from calibrant.data.binning import Bins
@@ -31,8 +31,7 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.clinical import CurveNoise
-from calibrant.inference.intervals import Clusters, Question
+from calibrant.inference.intervals import Clusters
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning
 from calibrant.measures.curve_distance import FittedCurve
@@ -44,7 +43,6 @@ from calibrant.measures.density import (
     silverman,
 )
 from calibrant.measures.smooth import curve_bandwidth
-from calibrant.numerics.probability import pointwise_tail
 from calibrant.numerics.regression import isotonic_fit
 from calibrant.numerics.smoothing import KERNELS
 
@@ -56,6 +54,75 @@ _SMOOTHNESS = 0.02
 _BEYOND, _MIN_BEYOND = 0.02, 0.005
 # Rounding error between the ends of an interval and those of its domain.
 _ROUNDING = 1e-12
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Curve(TabularResult):
+    """The outcome to expect at each score.
+
+    Attributes
+    ----------
+    x
+        Scores, increasing.
+    y
+        The expected outcome there (for "local" minus the score); nan where there are next to no
+        scores.
+    density
+        The density of scores at x; for "isotonic" the fraction of the weight at x.
+    low, high
+        The band; nan where y is, and where none was asked for.
+    bandwidth
+        The scale of smoothing; nan for methods without one. A cross-validated one is that for
+        evenly spread scores: smaller where they are dense, larger where they are sparse.
+    area
+        The integral of abs(y - x) times the density that is smoothed alike; for "binned",
+        "isotonic" and "loess" the weighted mean of abs(y - x) over the rows.
+    method
+        "smooth", "density", "binned", "isotonic", "loess" or "local".
+    band
+        "confidence", where the population's curve may lie; "consistency", where the curve would
+        lie if predictions were calibrated; or None.
+    level
+        Confidence level of the band; nan without one.
+    simultaneous
+        Whether the band holds for the whole curve, or at each point by itself.
+    of_residuals
+        Whether residuals were smoothed, and the diagonal added back.
+    """
+
+    x: FloatArray
+    y: FloatArray
+    density: FloatArray
+    low: FloatArray
+    high: FloatArray
+    bandwidth: float
+    area: float
+    method: str
+    band: str | None = None
+    level: float = float("nan")
+    simultaneous: bool = False
+    of_residuals: bool = False
+
+    def thinned(self, n_points: int = 2048) -> Curve:
+        """Return an isotonic curve with at most about `n_points` points, the ends of steps kept.
+
+        The weight at scores that are left out goes to the next one that is kept.
+        """
+        n = len(self.x)
+        if n <= n_points:
+            return self
+        jumps = np.flatnonzero(np.diff(self.y))
+        spread = np.arange(0, n, -(-2 * n // n_points))
+        kept = np.unique(np.concatenate((spread, jumps, jumps + 1, [n - 1])))
+        weight = np.diff(np.cumsum(self.density)[kept], prepend=0.0)
+        names = ("x", "y", "low", "high")
+        return replace(self, density=weight, **{name: getattr(self, name)[kept] for name in names})
+
+    def _printed(self) -> list[str]:
+        scale = "" if np.isnan(self.bandwidth) else f", bandwidth={self.bandwidth:.4g}"
+        band = "" if self.band is None else f", {self.level:.4g} {self.band} band"
+        size = f"{len(self.x)} points{scale}, area={self.area:.4g}"
+        return [f"Curve(method={self.method!r}, {size}{band})"]
 
 
 class BandOptions(RowOptions, total=False):
@@ -256,7 +323,6 @@ def reliability_curve(
     (0.0, 0.5218)
     """
     validation.check_choice(method, "method", ("smooth", "density", "binned", "isotonic", "loess"))
-    _check_band(band)
     width = _read_bandwidth(bandwidth, method)
     binning = read_binning(n_bins, strategy, "left")
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
@@ -358,7 +424,6 @@ def local_calibration_error(
     """
     validation.check_choice(kernel, "kernel", KERNELS)
     bandwidth = read_bandwidth(bandwidth)
-    _check_band(band)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     asked, _ = read_band(band, problem, level, simultaneous, rng, clusters, sample_weight)
     curve = density_curve(problem, asked, DensityError(bandwidth, KERNELS[kernel]))
@@ -391,11 +456,6 @@ def _read_bandwidth(bandwidth: Any, method: str) -> Any:
     return validation.as_bandwidth(bandwidth)
 
 
-def _check_band(band: Kind | None) -> None:
-    if band is not None:
-        validation.check_choice(band, "band", ("confidence", "consistency"))
-
-
 def smooth_curve(
     problem: Problem,
     band: Band | None,
@@ -423,10 +483,8 @@ def density_curve(problem: Problem, band: Band | None, error: DensityError) -> C
     curve = replace(curve, area=densities.error, of_residuals=of_residuals)
     if of_residuals:
         curve = replace(curve, density=_density(problem, curve.x))
-    if band is None:
-        return curve
-    limits = kernel_limits(problem, curve, densities.axis, error.kernel, band)
-    return _banded(curve, limits, band)
+    limits = partial(kernel_limits, problem, curve, densities.axis, error.kernel)
+    return _banded(curve, band, limits)
 
 
 def _density(problem: Problem, x: FloatArray) -> FloatArray:
@@ -450,9 +508,7 @@ def score_range(problem: Problem) -> FloatArray:
 def binned_curve(problem: Problem, band: Band | None, bins: Bins, table: BinTable) -> Curve:
     """Return mean outcome against mean prediction over the filled bins of a table."""
     curve = curve_of_table(table)
-    if band is None:
-        return curve
-    return _banded(curve, bin_limits(problem, bins, curve.y, band), band)
+    return _banded(curve, band, partial(bin_limits, problem, bins, curve.y))
 
 
 def curve_of_table(table: BinTable) -> Curve:
@@ -471,7 +527,7 @@ def isotonic_curve(problem: Problem, band: Band | None) -> Curve:
     y = isotonic_fit(pooled.true / pooled.weight, pooled.weight)
     area = float(np.dot(fraction, np.abs(y - pooled.score)))
     curve = _curve(pooled.score, y, fraction, area, "isotonic")
-    return curve if band is None else _banded(curve, isotonic_limits(problem, y, band), band)
+    return _banded(curve, band, partial(isotonic_limits, problem, y))
 
 
 def loess_curve(problem: Problem, band: Band | None) -> Curve:
@@ -479,33 +535,20 @@ def loess_curve(problem: Problem, band: Band | None) -> Curve:
     fitted = FittedCurve.of(problem, "loess")
     densities = DensityError().densities(problem)
     shown = np.unique(np.linspace(0, len(fitted.score) - 1, _SHOWN_POINTS).astype(np.intp))
-    x = fitted.score[shown]
-    y = np.clip(x + fitted.deviation[shown], 0.0, 1.0)
+    x, deviation = fitted.score[shown], fitted.deviation[shown]
     density = np.interp(x, densities.t, densities.weight)
-    curve = _curve(x, y, density, fitted.mean(np.abs(fitted.deviation)), "loess")
+    area = fitted.mean(np.abs(fitted.deviation))
+    curve = _curve(x, np.clip(x + deviation, 0.0, 1.0), density, area, "loess")
+    return _banded(curve, band, partial(loess_limits, problem, fitted, shown))
+
+
+def _banded(curve: Curve, band: Band | None, limits: Callable[[Band], Limits]) -> Curve:
+    """Return a curve with the band that was asked for, if any."""
     if band is None:
         return curve
-    question = Question(band.level, band.n_resamples, band.rng, band.clusters)
-    noise = CurveNoise.of(fitted, problem, question)
-    tails = band.widened(np.array([pointwise_tail(band.level)]))
-    reach = noise.critical(band.level) if band.simultaneous else -float(ndtri(tails[0]))
-    is_confidence = band.kind == "confidence"
-    sd = np.interp(x, fitted.cells.score, noise.sd if is_confidence else noise.calibrated_sd)
-    middle = x + fitted.deviation[shown] if is_confidence else x
-    low, high = (np.clip(middle + sign * reach * sd, 0.0, 1.0) for sign in (-1, 1))
-    return _banded(curve, (low, high), band)
-
-
-def _banded(curve: Curve, limits: Limits, band: Band) -> Curve:
-    lower, upper = limits
-    return replace(
-        curve,
-        low=lower,
-        high=upper,
-        band=band.kind,
-        level=band.level,
-        simultaneous=band.simultaneous,
-    )
+    low, high = limits(band)
+    limited = replace(curve, low=low, high=high, band=band.kind)
+    return replace(limited, level=band.level, simultaneous=band.simultaneous)
 
 
 def _near(problem: Problem, densities: Densities) -> Densities:

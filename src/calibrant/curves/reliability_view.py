@@ -3,6 +3,11 @@
 matplotlib pictures, the diagrams of a report and those of the terminal draw a `ReliabilityView`:
 the curve where it is known, point masses, bins with their numbers of rows, the distribution of
 scores, all within one `Window`. Nothing in it depends on how it is drawn.
+
+Point masses are single scores with so many rows that diagrams mark them one by one. Where there are
+few distinct scores, each is one. Among many, a score is one if it holds a twentieth of the weight,
+at least thirty rows, and ten times as many as the scores next to it: of rounded scores, all of
+which hold many rows, none need stand out.
 """
 
 from __future__ import annotations
@@ -15,24 +20,20 @@ from typing import Any, Literal
 import numpy as np
 import numpy.typing as npt
 
-from calibrant._base import FloatArray, IntArray
-from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import curve_of_table, reliability_curve, score_range
+from calibrant._base import FloatArray, IntArray, TabularResult
+from calibrant.curves.reliability import Curve, reliability_curve, score_range
 from calibrant.data.binning import Bins, UniformBins
-from calibrant.data.classes import one_problem
-from calibrant.data.problem import Problem
+from calibrant.data.classes import ROW_OPTIONS, one_problem
+from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.inference.estimate import Estimate, estimate
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
-from calibrant.measures.point_masses import PointMasses, are_few, point_masses
 from calibrant.measures.scores import ScoreDecomposition, decomposition_of
 
 Mask = npt.NDArray[np.bool_]
 # How axes are divided: evenly in probabilities or in their logits.
 Scale = Literal["probability", "logit"]
 
-# The options that describe the rows, in the order in which they are read.
-ABOUT_ROWS = ("sample_weight", "multiclass", "labels", "pos_label")
 # Where the density of scores is below this fraction of its maximum, outcomes do not widen a window.
 _THIN = 0.01
 # Scores and outcomes that take up more of [0, 1] than this, or need a window wider than that, are
@@ -46,6 +47,19 @@ _SLACK = 1e-9
 # The number of bins in a window that shows where outcomes lie: about one per point of print, and
 # half as many beside loess, as is usual there.
 _NARROW_BINS = 200
+# Up to this many distinct scores, with at least so many rows per score on average, are all marked.
+_MAX_FEW, _MIN_MEAN_ROWS = 20, 5
+# Among more, a mass has at least this fraction of the weight, this many rows, and this many times
+# the median number of rows of its neighbours, of which there are so many on either side.
+_MIN_FRACTION, _MIN_ROWS, _MIN_RATIO, _NEIGHBOURS = 0.05, 30, 10.0, 2
+# Rows are sorted only in those of so many bins that may hold a mass: in most samples none.
+_BINS = 10_000
+# Scores that differ by less than this fraction of themselves differ by rounding.
+_ROUNDING = 2.0**-50
+# A cell of a sketch holds one score if its rows have at most this standard deviation, in widths.
+_MAX_SPREAD = 0.05
+# The opacity of bars: of one that holds next to no rows, and of the one that holds most.
+_FAINT, _STRONG = 0.05, 0.3
 # The names of the axes: whether of confidences, and whether of deviations.
 _AXES = {
     (False, False): ("predicted probability", "observed frequency"),
@@ -94,6 +108,41 @@ class Window:
     def span(self) -> float:
         """The width of the window."""
         return self.high - self.low
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class PointMasses(TabularResult):
+    """Single scores that many rows have, each with its mean outcome.
+
+    Attributes
+    ----------
+    score
+        The scores, increasing.
+    outcome
+        The mean outcome at each score.
+    share
+        The fraction of the total weight at each score.
+    is_all
+        Whether there are no other scores.
+    """
+
+    score: FloatArray
+    outcome: FloatArray
+    share: FloatArray
+    is_all: bool
+
+    def __len__(self) -> int:
+        return len(self.score)
+
+    def less_scores(self) -> PointMasses:
+        """Return the same masses with outcome - score in place of the outcome."""
+        return replace(self, outcome=self.outcome - self.score)
+
+    def where(self, kept: Mask) -> PointMasses:
+        """Return some of the masses."""
+        return replace(
+            self, score=self.score[kept], outcome=self.outcome[kept], share=self.share[kept]
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -262,7 +311,7 @@ def view_of_rows(
     scale
         How the axes are divided, and the narrow bins with them.
     """
-    problem = one_problem(y_true, y_prob, *(options.get(name) for name in ABOUT_ROWS))
+    problem = one_problem(y_true, y_prob, *map(options.get, ROW_OPTIONS))
     asked = {"simultaneous": True, **options}
     found = _measured(problem, options) if measured else None
     curve = reliability_curve(problem, **asked)
@@ -280,7 +329,8 @@ def view_of_rows(
         masses=masses,
         scores=score_range(problem),
         n=problem.n,
-        is_confidence=_is_confidence(y_prob, options.get("multiclass")),
+        # The largest of C probabilities is at least 1/C.
+        is_confidence=problem.is_exact and problem.rows.lowest > 0,
         measured=found,
     )
     if scale == "logit":
@@ -302,9 +352,10 @@ def view_of_curve(curve: Curve, table: BinTable | None = None) -> ReliabilityVie
     return ReliabilityView(curve, outcomes=table, n=n)
 
 
-def view_of_table(table: BinTable) -> ReliabilityView:
-    """Return the view of a table: the curve through its bins, without intervals."""
-    return view_of_curve(curve_of_table(table), table)
+def bar_opacity(table: BinTable) -> FloatArray:
+    """Return the opacity of each bin's bar, higher where there are more rows."""
+    # On a linear scale a few large bins would make all others invisible.
+    return np.asarray(_FAINT + (_STRONG - _FAINT) * np.sqrt(table.n / table.n.max()))
 
 
 def level_runs(curve: Curve) -> IntArray:
@@ -327,14 +378,6 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
     if method == "binned" and options.get("n_bins") not in ("sweep", "cv"):
         return estimate("ece", problem, **about, **_only(options, "n_bins", "strategy"))
     return None
-
-
-def _is_confidence(y_prob: Any, multiclass: Any) -> bool:
-    """Return whether predictions are the confidence in a predicted class."""
-    if multiclass is not None or y_prob is None:
-        return isinstance(multiclass, str) and multiclass == "confidence"
-    shape = np.shape(y_prob)
-    return len(shape) == 2 and shape[1] > 2
 
 
 def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
@@ -378,3 +421,71 @@ def _rounded_out(low: float, high: float) -> tuple[float, float]:
     step = power * next(number for number in _ROUND if number * power >= minimum * (1 - _SLACK))
     first, last = math.floor(low / step + _SLACK), math.ceil(high / step - _SLACK)
     return max(round(first * step, 12), 0.0), min(round(last * step, 12), 1.0)
+
+
+def point_masses(problem: Problem) -> PointMasses:
+    """Return the point masses of a problem; of a sketch, those that it can resolve."""
+    points, is_single = _points_of_rows(problem) if problem.is_exact else _points_of_cells(problem)
+    rows, weight, true = points.rows, points.weight, points.true
+    is_all = bool(is_single.all() and rows.sum() == problem.n) and are_few(rows)
+    kept = is_single & is_all
+    if not is_all:
+        is_large = (weight >= _MIN_FRACTION * problem.weight) & (rows >= _MIN_ROWS)
+        for k in np.flatnonzero(is_single & is_large):
+            around = np.r_[rows[max(k - _NEIGHBOURS, 0) : k], rows[k + 1 : k + 1 + _NEIGHBOURS]]
+            kept[k] = len(around) == 0 or rows[k] >= _MIN_RATIO * np.median(around)
+    weight = weight[kept]
+    return PointMasses(points.score[kept], true[kept] / weight, weight / problem.weight, is_all)
+
+
+def are_few(rows: npt.NDArray[np.number]) -> bool:
+    """Tell whether scores with these numbers of rows are few enough to be marked one by one."""
+    return len(rows) <= _MAX_FEW and bool(rows.sum() >= _MIN_MEAN_ROWS * len(rows))
+
+
+def _points_of_rows(problem: Problem) -> tuple[Pooled, Mask]:
+    """Return the scores in and next to bins that may hold a mass; all, where they are few."""
+    bins = UniformBins.of(_BINS)
+    (weight,) = problem.totals(bins, "weight")
+    filled = np.flatnonzero(weight)
+    # Rounding may divide each of a few scores between two bins.
+    if len(filled) <= 2 * _MAX_FEW:
+        chosen = filled
+    else:
+        pairs = weight[:-1] + weight[1:] >= _MIN_FRACTION * weight.sum()
+        heavy = np.flatnonzero((np.append(pairs, False) | np.append(False, pairs))[filled])
+        near = heavy[:, None] + np.arange(-_NEIGHBOURS, _NEIGHBOURS + 1)
+        chosen = filled[np.unique(np.clip(near, 0, len(filled) - 1))]
+    if len(chosen) == 0:
+        return Pooled(*np.empty((6, 0))), np.empty(0, dtype=bool)
+    # The pooling of all rows is computed once and kept.
+    is_all = len(chosen) == len(filled)
+    pooled = problem.rows.pooled if is_all else _pooled_in(problem, bins, chosen)
+    close = np.diff(pooled.score) <= _ROUNDING * pooled.score[1:]
+    points = _joined(pooled, close)
+    return points, np.ones(len(points.score), dtype=bool)
+
+
+def _pooled_in(problem: Problem, bins: UniformBins, chosen: Index) -> Pooled:
+    """Return the rows of some bins pooled by score."""
+    is_chosen = np.zeros(bins.n_bins, dtype=bool)
+    is_chosen[chosen] = True
+    is_in = np.concatenate([is_chosen[bins.index(p)] for p, _, _ in problem.rows.blocks()])
+    return problem.rows.take(np.flatnonzero(is_in)).pooled
+
+
+def _points_of_cells(problem: Problem) -> tuple[Pooled, Mask]:
+    """Return the cells of a sketch, and which of them hold a single score."""
+    cells, most = problem.pooled, _MAX_SPREAD * problem.cell_width
+    is_single = np.asarray(cells.spread <= most)
+    close = (np.diff(cells.score) <= most) & is_single[1:] & is_single[:-1]
+    return _joined(cells, close), is_single[np.append(True, ~close)]
+
+
+def _joined(pooled: Pooled, close: Mask) -> Pooled:
+    """Return pooled rows with each score that is close to the one before joined to it."""
+    if not close.any():
+        return pooled
+    first = np.flatnonzero(np.append(True, ~close))
+    sums = (pooled.rows, pooled.weight, pooled.weight_squared, pooled.true, pooled.residual)
+    return Pooled(pooled.score[first], *np.add.reduceat(sums, first, axis=1))

@@ -60,6 +60,10 @@ class RowOptions(TypedDict, total=False):
     pos_label: Any
 
 
+# In the order in which functions that read rows take them.
+ROW_OPTIONS = tuple(RowOptions.__annotations__)
+
+
 class FrameOptions(RowOptions, total=False):
     """Options of every function that takes columns of a dataframe by name."""
 

@@ -166,11 +166,11 @@ class Comparison(TabularResult):
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw the measure of each model with its interval, in order of rank; return the Axes."""
-        from calibrant.plot.interval_plot import new_intervals  # layers: to be shown
+        from calibrant.plot.interval_plot import draw_intervals  # layers: to be shown
 
         label = f"{self.measure}, {percent(self.level)} interval; | raw value"
         names = [f"{model.rank}. {model.name}" for model in self.models]
-        return new_intervals(ax, names, [model.estimate for model in self.models], label)
+        return draw_intervals(ax, names, [model.estimate for model in self.models], label)
 
     def _printed(self) -> list[str | TextTable]:
         threshold = f"{1 - self.level:.2g} (Holm, {counted(len(self.pairs), 'pair')})"

@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import AnyArray
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
 from calibrant.data import validation
 from calibrant.errors import CalibrantError, MissingDependencyError
 from calibrant.measures.cumulative import CumulativeCurve

@@ -12,46 +12,37 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:  # what type checkers and editors see; a test holds it equal to _HOMES
-    from calibrant.curves.bins_sweep import BinsSweep
-    from calibrant.plot.bias_plot import bias_along
-    from calibrant.plot.cumulative_plot import cumulative
-    from calibrant.plot.decisions_plot import decision_curve, murphy
-    from calibrant.plot.forest_plot import forest
-    from calibrant.plot.panels import assessment, small_multiples
-    from calibrant.plot.reliability_plot import reliability
-    from calibrant.plot.sweep_plot import bins_sweep
+    from calibrant.plot.bias_plot import bias_along as bias_along
+    from calibrant.plot.cumulative_plot import cumulative as cumulative
+    from calibrant.plot.decisions_plot import decision_curve as decision_curve
+    from calibrant.plot.decisions_plot import murphy as murphy
+    from calibrant.plot.interval_plot import forest as forest
+    from calibrant.plot.panels import assessment as assessment
+    from calibrant.plot.panels import small_multiples as small_multiples
+    from calibrant.plot.reliability_plot import reliability as reliability
+    from calibrant.plot.sweep_plot import BinsSweep as BinsSweep
+    from calibrant.plot.sweep_plot import bins_sweep as bins_sweep
 
 _HOMES = {
-    "BinsSweep": "curves.bins_sweep",
-    "assessment": "plot.panels",
-    "bias_along": "plot.bias_plot",
-    "bins_sweep": "plot.sweep_plot",
-    "cumulative": "plot.cumulative_plot",
-    "decision_curve": "plot.decisions_plot",
-    "murphy": "plot.decisions_plot",
-    "forest": "plot.forest_plot",
-    "reliability": "plot.reliability_plot",
-    "small_multiples": "plot.panels",
+    "BinsSweep": "sweep_plot",
+    "assessment": "panels",
+    "bias_along": "bias_plot",
+    "bins_sweep": "sweep_plot",
+    "cumulative": "cumulative_plot",
+    "decision_curve": "decisions_plot",
+    "forest": "interval_plot",
+    "murphy": "decisions_plot",
+    "reliability": "reliability_plot",
+    "small_multiples": "panels",
 }
 
-__all__ = [
-    "BinsSweep",
-    "assessment",
-    "bias_along",
-    "bins_sweep",
-    "cumulative",
-    "decision_curve",
-    "forest",
-    "murphy",
-    "reliability",
-    "small_multiples",
-]
+__all__ = [*_HOMES]  # noqa: PLE0604  # all of them are text
 
 
 def __getattr__(name: str) -> Any:
     if name not in _HOMES:
         raise AttributeError(f"module 'calibrant.plot' has no attribute {name!r}")
-    value = getattr(import_module(f"calibrant.{_HOMES[name]}"), name)
+    value = getattr(import_module(f"calibrant.plot.{_HOMES[name]}"), name)
     globals()[name] = value
     return value
 

@@ -187,11 +187,11 @@ class Drawn:
 
 def _gather(model: Model, feature: Any) -> BiasTable:
     """Return the table of a model, from rows or as it was given."""
-    if isinstance(model.y_true, BiasTable):
-        model.refuse_options("a BiasTable")
+    given = model.result(BiasTable)
+    if given is not None:
         if feature is not None:
             raise CalibrantError("a BiasTable is drawn as it is: leave out feature")
-        return model.y_true
+        return given
     model.check_options("bias_along", table_along)
     # A picture is looked at as a whole, so its intervals are to hold for all of it.
     options = {"simultaneous": True, **model.options}

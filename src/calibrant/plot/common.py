@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from io import BytesIO
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from matplotlib import rcParams
@@ -27,25 +27,26 @@ from matplotlib.offsetbox import AnchoredText
 from matplotlib.patches import Patch
 from matplotlib.path import Path
 from matplotlib.textpath import TextPath
+from matplotlib.ticker import Locator
 from matplotlib.transforms import Bbox, ScaledTranslation
 from matplotlib.typing import ColorType
 
 from calibrant._base import FloatArray
-from calibrant.curves.curve import Curve
-from calibrant.curves.reliability_view import ABOUT_ROWS
+from calibrant.curves.reliability import Curve
+from calibrant.curves.reliability_view import PointMasses
 from calibrant.data import validation
 from calibrant.data.classes import rows_by_model
 from calibrant.errors import CalibrantError
 from calibrant.formatting import Number, count, p_statement, percent, with_interval
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.inference.estimate import Estimate
-from calibrant.measures.point_masses import PointMasses
 from calibrant.measures.registry import measures
 from calibrant.measures.scores import ScoreDecomposition
 from calibrant.numerics.regression import isotonic_fit
 
 Note = Estimate | TestResult | ScoreDecomposition | Curve | str
 Colors = ColorType | list[ColorType] | None
+R = TypeVar("R")
 Corner = Literal["upper left", "upper right", "lower right", "lower left"]
 
 _DARK = ("#004488", "#bb5566", "#ddaa33", "#6699cc", "#000000", "#997700", "#ee99aa", "#994455")
@@ -131,6 +132,12 @@ def despine(ax: Axes) -> None:
     ax.tick_params(color=MUTED, labelsize=SMALL)
 
 
+def ticks_within(locator: Locator, low: float, high: float) -> FloatArray:
+    """Return the ticks of a locator between two values, rounding aside."""
+    ticks, slack = np.asarray(locator.tick_values(low, high)), 1e-9 * (high - low)
+    return ticks[(ticks >= low - slack) & (ticks <= high + slack)]
+
+
 def palette(ax: Axes) -> tuple[str, ...]:
     """Return the colours that are visible on the background of an Axes."""
     red, green, blue = to_rgb(ax.get_facecolor())
@@ -170,21 +177,19 @@ class Model:
     options: Mapping[str, Any]
     color: Any = None
 
-    @property
-    def row_options(self) -> list[Any]:
-        """The options that describe the rows, in the order in which they are read."""
-        return [self.options.get(name) for name in ABOUT_ROWS]
-
     def check_options(self, plot: str, function: Callable[..., Any]) -> None:
         """Refuse options that the function behind a plot does not take."""
-        known = dict.fromkeys((*ABOUT_ROWS, *validation.keywords(function)))
-        validation.check_options(self.options, tuple(known), plot)
+        validation.check_options(self.options, validation.keywords(function), plot)
 
-    def refuse_options(self, result: str) -> None:
-        """Refuse options that a result, which is drawn as it is, would ignore."""
-        if self.y_prob is not None or self.options:
-            given = ", ".join([*(["y_prob"] if self.y_prob is not None else []), *self.options])
-            raise CalibrantError(f"{result} is drawn as it is: leave out {given}")
+    def result(self, kind: type[R]) -> R | None:
+        """Return the result of a kind that was given, if any; it is drawn as it is."""
+        if not isinstance(self.y_true, kind):
+            return None
+        given = ", ".join([*["y_prob"] * (self.y_prob is not None), *self.options])
+        if given:
+            article = "an" if kind.__name__.startswith("A") else "a"
+            raise CalibrantError(f"{article} {kind.__name__} is drawn as it is: leave out {given}")
+        return self.y_true
 
 
 def read_models(

@@ -13,8 +13,7 @@ from matplotlib.patches import Polygon
 from matplotlib.ticker import MaxNLocator
 from numpy.typing import ArrayLike
 
-from calibrant.curves.reliability_view import ABOUT_ROWS
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import ROW_OPTIONS, one_problem
 from calibrant.data.sketch import Sketch
 from calibrant.inference.cumulative_tests import CumulativeTestOptions, cumulative_test
 from calibrant.inference.estimate import estimate
@@ -136,16 +135,16 @@ def gather_cumulative(model: Model, note: bool | Note) -> CumulativeDiagram:
     """Return the diagram of a model, from rows or from the result that was given."""
     note = read_note(note)
     text = None if isinstance(note, bool) else note
-    if isinstance(model.y_true, CumulativeCurve):
-        model.refuse_options("a CumulativeCurve")
-        return CumulativeDiagram(model.y_true, text, model.name, model.color)
+    given = model.result(CumulativeCurve)
+    if given is not None:
+        return CumulativeDiagram(given, text, model.name, model.color)
     model.check_options("cumulative", cumulative_test)
-    problem = one_problem(model.y_true, model.y_prob, *model.row_options)
+    problem = one_problem(model.y_true, model.y_prob, *map(model.options.get, ROW_OPTIONS))
     curve = cumulative_curve(problem)
     if note is True:
         # The variance is known for outcomes that are 0 or 1 and not predicted with certainty.
         if curve.sigma > 0:
-            options = {k: v for k, v in model.options.items() if k not in ABOUT_ROWS}
+            options = {k: v for k, v in model.options.items() if k not in ROW_OPTIONS}
             text = cumulative_test(problem, **options)
         else:
             text = estimate("ecce_r", problem)

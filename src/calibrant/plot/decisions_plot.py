@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any, Unpack
 
 import numpy as np
@@ -42,21 +41,14 @@ from calibrant.plot.common import (
     write_or_widen,
 )
 
-__all__ = ["decision_curve", "murphy"]
-
 _WIDTH, _HEIGHT = 5.4, 3.8
 # Net benefits fall without end towards a threshold of 1: shown is this fraction below 0.
 _BELOW_0 = 0.12
 _SHADE, _BAND_SHADE = 0.35, 0.15
-
-
-@dataclass(frozen=True, eq=False)
-class _Named:
-    """A curve with the name and the colour of its model."""
-
-    curve: Any
-    name: str
-    color: Any
+# A line in the legend, and what it explains.
+Entry = tuple[str, Artist]
+# Thresholds, and values there as predicted and recalibrated.
+Pair = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def murphy(
@@ -118,45 +110,20 @@ def murphy(
     'mean loss per decision'
     """
     models = read_models(y_true, y_prob, options, color)
-    curves = [_gather_murphy(model, with_band=len(models) == 1) for model in models]
+    curves = [_gather_murphy(model, with_band=len(models) == 1).thinned() for model in models]
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
-    return draw_murphy(ax, curves, [model.name for model in models], color=color, regret=regret)
-
-
-def draw_murphy(
-    ax: Axes,
-    curves: list[MurphyCurve],
-    names: list[str],
-    *,
-    color: Colors,
-    regret: ThresholdRegret | None,
-) -> Axes:
-    """Draw Murphy curves on an Axes in addition to what is there."""
-    shown = _named(ax, "murphy", [curve.thinned() for curve in curves], names, color)
-    if not records(ax, "murphy"):
-        despine(ax)
-        ax.set_xlim(0, 1)
-        ax.set_xlabel("threshold probability")
-        ax.set_ylabel("mean loss per decision")
-    handles: list[Artist] = []
-    labels: list[str] = []
-    for one in shown:
-        curve = one.curve
-        drawn = _draw_pair(ax, curve.threshold, curve.loss, curve.recalibrated_loss, one.color)
-        handles += drawn if not one.name else drawn[:1]
-        labels += ["as predicted", "recalibrated", "regret"] if not one.name else [one.name]
+    pairs = [(one.threshold, one.loss, one.recalibrated_loss) for one in curves]
+    colors = _colors(ax, "murphy", models)
+    legend = _draw_pairs(ax, "murphy", models, colors, pairs, "mean loss per decision", "regret")
+    for model, curve, color in zip(models, curves, colors, strict=True):
         if curve.band is not None and len(curve.band.threshold):
-            band = _draw_band(ax, curve.band, one.color)
-            if not one.name:
-                level = intervals_label(curve.band.level, simultaneous=False, kind="band")
-                handles.append(band)
-                labels.append(f"recalibrated, {level}")
+            patch = _draw_band(ax, curve.band, color)
+            label = intervals_label(curve.band.level, simultaneous=False, kind="band")
+            legend += [] if model.name else [(f"recalibrated, {label}", patch)]
     ax.set_ylim(bottom=0)
     if regret is not None:
-        handles.append(_mark(ax, regret.threshold, shown[0].curve.threshold, shown[0].curve.loss))
-        labels.append(regret_label(regret))
-    _write(ax, labels, handles, several=any(names))
-    ax.add_artist(Record("murphy", None, len(shown)))
+        legend.append((_regret_label(regret), _mark(ax, regret.threshold, pairs[0])))
+    _write(ax, "murphy", models, legend)
     return ax
 
 
@@ -222,65 +189,42 @@ def decision_curve(
     models = read_models(y_true, y_prob, options, color)
     curves = [_gather_decision(model) for model in models]
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
-    return draw_decision(ax, curves, [one.name for one in models], color=color, mark=threshold)
-
-
-def draw_decision(
-    ax: Axes,
-    curves: list[DecisionCurve],
-    names: list[str],
-    *,
-    color: Colors,
-    mark: float | None,
-) -> Axes:
-    """Draw decision curves on an Axes in addition to what is there."""
-    shown = _named(ax, "decision", curves, names, color)
-    handles: list[Artist] = []
-    labels: list[str] = []
-    for one in shown:
-        curve = one.curve
-        drawn = _draw_pair(ax, curve.threshold, curve.net_benefit, curve.recalibrated, one.color)
-        handles += drawn if not one.name else drawn[:1]
-        usual = ["as predicted", "recalibrated", "lost to miscalibration"]
-        labels += usual if not one.name else [one.name]
-    first = shown[0].curve
-    if not records(ax, "decision"):
-        despine(ax)
-        ax.set_xlim(0, 1)
-        ax.set_xlabel("threshold probability")
-        ax.set_ylabel("standardized net benefit" if first.standardized else "net benefit")
-        top = max(float(one.curve.recalibrated.max()) for one in shown)
-        ax.set_ylim(-_BELOW_0 * (top or 1.0), 1.05 * (top or 1.0))
-        handles += ax.plot(first.threshold, first.treat_all, color=MUTED, lw=1, ls=":", zorder=2)
-        handles.append(ax.axhline(0, color=MUTED, lw=1, zorder=2))
-        labels += ["treat all", "treat none"]
-    if mark is not None:
-        handles.append(_mark(ax, mark, first.threshold, first.net_benefit))
-        labels.append(f"threshold {mark:g}")
-    _write(ax, labels, handles, several=any(names))
-    ax.add_artist(Record("decision", None, len(shown)))
+    first, is_added = curves[0], bool(records(ax, "decision"))
+    pairs = [(one.threshold, one.net_benefit, one.recalibrated) for one in curves]
+    name = "standardized net benefit" if first.standardized else "net benefit"
+    colors = _colors(ax, "decision", models)
+    legend = _draw_pairs(ax, "decision", models, colors, pairs, name, "lost to miscalibration")
+    if not is_added:
+        top = max(float(one.recalibrated.max()) for one in curves) or 1.0
+        ax.set_ylim(-_BELOW_0 * top, 1.05 * top)
+        (everyone,) = ax.plot(first.threshold, first.treat_all, color=MUTED, lw=1, ls=":", zorder=2)
+        none = ax.axhline(0, color=MUTED, lw=1, zorder=2)
+        legend += [("treat all", everyone), ("treat none", none)]
+    if threshold is not None:
+        legend.append((f"threshold {threshold:g}", _mark(ax, threshold, pairs[0])))
+    _write(ax, "decision", models, legend)
     return ax
 
 
-def regret_label(regret: ThresholdRegret) -> str:
+def _regret_label(regret: ThresholdRegret) -> str:
     """Return a regret with its interval in a few words."""
     value, low, high = with_interval(regret.value, regret.low, regret.high)
     return f"regret at {regret.threshold:g}: {value} ({low}–{high}, {percent(regret.level)})"
 
 
 def _gather_murphy(model: Model, *, with_band: bool) -> MurphyCurve:
-    if isinstance(model.y_true, MurphyCurve):
-        model.refuse_options("a MurphyCurve")
-        return model.y_true
+    given = model.result(MurphyCurve)
+    if given is not None:
+        return given
     model.check_options("murphy", decisions.murphy_curve)
     options = {"band": "confidence" if with_band else None} | dict(model.options)
     return decisions.murphy_curve(model.y_true, model.y_prob, **options)
 
 
 def _gather_decision(model: Model) -> DecisionCurve:
-    if isinstance(model.y_true, DecisionCurve):
-        model.refuse_options("a DecisionCurve")
-        return model.y_true
+    given = model.result(DecisionCurve)
+    if given is not None:
+        return given
     model.check_options("decision_curve", decisions.decision_curve)
     options = dict(model.options)
     standardize = bool(options.pop("standardize", False))
@@ -288,20 +232,41 @@ def _gather_decision(model: Model) -> DecisionCurve:
     return DecisionCurve.of(curve, standardize=standardize)
 
 
-def _named(ax: Axes, kind: str, curves: list[Any], names: list[str], color: Colors) -> list[_Named]:
-    """Return curves with names and colours, after those drawn before."""
-    given = color if isinstance(color, list) else [color] * len(curves)
+def _colors(ax: Axes, kind: str, models: list[Model]) -> list[Any]:
+    """Return the colours of models, after those drawn before."""
     n_before = sum(one.n_models for one in records(ax, kind))
-    colors = resolve_colors(ax, given, n_before)
-    return [_Named(*one) for one in zip(curves, names, colors, strict=True)]
+    return resolve_colors(ax, [model.color for model in models], n_before)
 
 
-def _draw_pair(ax: Axes, threshold: Any, given: Any, recalibrated: Any, color: Any) -> list[Artist]:
-    """Draw values as predicted and recalibrated, and the area between them."""
-    lines = ax.plot(threshold, given, color=color, lw=LINE_WIDTH, zorder=4)
-    lines += ax.plot(threshold, recalibrated, color=color, lw=1, ls=DASHES, zorder=4)
-    ax.fill_between(threshold, given, recalibrated, color=color, alpha=_SHADE, lw=0, zorder=3)
-    return [*lines, Patch(facecolor=color, alpha=_SHADE, linewidth=0)]
+def _draw_pairs(
+    ax: Axes,
+    kind: str,
+    models: list[Model],
+    colors: list[Any],
+    pairs: list[Pair],
+    name: str,
+    difference: str,
+) -> list[Entry]:
+    """Draw values as predicted and recalibrated, and the area between; return the legend.
+
+    `name` is that of the second axis, and `difference` that of the area.
+    """
+    if not records(ax, kind):
+        despine(ax)
+        ax.set_xlim(0, 1)
+        ax.set_xlabel("threshold probability")
+        ax.set_ylabel(name)
+    legend: list[Entry] = []
+    for model, color, (threshold, given, recalibrated) in zip(models, colors, pairs, strict=True):
+        (line,) = ax.plot(threshold, given, color=color, lw=LINE_WIDTH, zorder=4)
+        (dashed,) = ax.plot(threshold, recalibrated, color=color, lw=1, ls=DASHES, zorder=4)
+        ax.fill_between(threshold, given, recalibrated, color=color, alpha=_SHADE, lw=0, zorder=3)
+        if model.name:
+            legend.append((model.name, line))
+        else:
+            area = Patch(facecolor=color, alpha=_SHADE, linewidth=0)
+            legend += [("as predicted", line), ("recalibrated", dashed), (difference, area)]
+    return legend
 
 
 def _draw_band(ax: Axes, band: RegretBand, color: Any) -> Artist:
@@ -311,14 +276,16 @@ def _draw_band(ax: Axes, band: RegretBand, color: Any) -> Artist:
     return Patch(facecolor=color, alpha=_BAND_SHADE, linewidth=0)
 
 
-def _mark(ax: Axes, place: float, threshold: FloatArray, values: FloatArray) -> Line2D:
-    """Draw a line from 0 to the curve at one threshold."""
-    height = float(np.interp(place, threshold, values))
+def _mark(ax: Axes, place: float, pair: Pair) -> Line2D:
+    """Draw a line from 0 to the values as predicted at one threshold."""
+    height = float(np.interp(place, *pair[:2]))
     return ax.plot([place, place], [0, height], color=MUTED, lw=1, ls="-.", zorder=5)[0]
 
 
-def _write(ax: Axes, labels: list[str], handles: list[Artist], *, several: bool) -> None:
+def _write(ax: Axes, kind: str, models: list[Model], legend: list[Entry]) -> None:
     """Write the legend in a free corner; where none is free, limits make space."""
-    title = ("dashed: recalibrated",) if several else ()
-    text = LegendText(labels, title)
+    labels, handles = zip(*legend, strict=True)
+    title = ("dashed: recalibrated",) if any(model.name for model in models) else ()
+    text = LegendText(list(labels), title)
     write_or_widen(ax, text, handles, corners=("upper right", "upper left"))
+    ax.add_artist(Record(kind, None, len(models)))

@@ -21,19 +21,20 @@ from matplotlib.transforms import Bbox, TransformedBbox
 from scipy.special import expit
 
 from calibrant._base import FloatArray
-from calibrant.curves.curve import Curve
+from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import (
     Mask,
+    PointMasses,
     Recalibrated,
     ReliabilityView,
     Scale,
     Window,
+    bar_opacity,
     level_runs,
 )
 from calibrant.errors import CalibrantError
 from calibrant.formatting import short_count
 from calibrant.measures.bin_table import BinTable
-from calibrant.measures.point_masses import PointMasses
 from calibrant.numerics.probability import logit
 from calibrant.plot.common import (
     DASHES,
@@ -43,6 +44,7 @@ from calibrant.plot.common import (
     despine,
     size_in_points,
     text_width,
+    ticks_within,
 )
 
 # The width of a line where scores are sparsest and densest, in points; less among others, and no
@@ -60,8 +62,6 @@ _DIGIT, _APART = 0.73, 2.0
 # The area of a mark grows with its fraction of the rows, but neither vanishes nor hides the curve:
 # that of all rows, the minimum and the maximum, in square points.
 _AREA_OF_ALL, _MINIMUM_AREA, _MAXIMUM_AREA = 450.0, 8.0, 150.0
-# The opacity of bars: of one that holds next to no rows, and of the one that holds most.
-_FAINT, _STRONG = 0.05, 0.3
 # The margin below: the height of its line, how far marks reach from it, and the minimum length of a
 # mark, so that a single row is seen among many; as fractions of the height of the Axes.
 _LEVEL, _REACH, _TICK = 0.075, 0.07, 0.006
@@ -138,8 +138,9 @@ class Frame:
         beside = self.window.span * self.side / (1 - self.side)
         ax.set_xlim(self.window.low, self.window.high + beside)
         ax.set_ylim(self.low - below, self.high)
-        ax.set_xticks(_ticks(self.window.low, self.window.high))
-        ax.set_yticks(_ticks(self.low, self.high))
+        locator = MaxNLocator(6, steps=[1, 2, 2.5, 5, 10])
+        ax.set_xticks(ticks_within(locator, self.window.low, self.window.high))
+        ax.set_yticks(ticks_within(locator, self.low, self.high))
         ax.spines["left"].set_bounds(self.low, self.high)
         ax.spines["bottom"].set_bounds(self.window.low, self.window.high)
         if not self.deviation:
@@ -163,12 +164,6 @@ class Frame:
         ax.spines["left"].set_bounds(self.low, self.high)
         ax.spines["bottom"].set_bounds(self.low, self.high)
         ax.set_aspect("equal", adjustable="box")
-
-
-def _ticks(low: float, high: float) -> FloatArray:
-    ticks = np.asarray(MaxNLocator(6, steps=[1, 2, 2.5, 5, 10]).tick_values(low, high))
-    slack = 1e-9 * (high - low)
-    return ticks[(ticks >= low - slack) & (ticks <= high + slack)]
 
 
 def draw_reference(ax: Axes, frame: Frame) -> None:
@@ -310,9 +305,7 @@ def draw_bars(ax: Axes, table: BinTable, color: Any, frame: Frame) -> None:
     left, right, shown = _bars(table, frame.window)
     base = 0.0 if frame.deviation else frame.low
     height = table.gap[shown] if frame.deviation else table.mean_true[shown] - base
-    # On a linear scale a few large bins would make all others invisible.
-    alpha = _FAINT + (_STRONG - _FAINT) * np.sqrt(table.n[shown] / table.n.max())
-    fill = [to_rgba(color, opacity) for opacity in alpha]
+    fill = [to_rgba(color, opacity) for opacity in bar_opacity(table)[shown]]
     style: dict[str, Any] = {"color": fill, "ec": ax.get_facecolor(), "lw": 1, "align": "edge"}
     ax.bar(left, height, right - left, bottom=base, zorder=1, **style)
 

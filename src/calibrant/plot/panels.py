@@ -5,7 +5,7 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import Any, Literal, Unpack, cast
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from matplotlib.axes import Axes
@@ -16,12 +16,12 @@ from numpy.typing import ArrayLike
 from calibrant.assessment.assess import Assessment, AssessOptions, assess
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
-from calibrant.data.classes import by_name
+from calibrant.data.classes import ROW_OPTIONS, ClassTable, one_problem, read_table
 from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.sketch import Sketch
-from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
 from calibrant.formatting import group_name, percent, shortened
+from calibrant.inference.intervals import read_codes
 from calibrant.plot.common import (
     SMALL,
     Model,
@@ -161,12 +161,11 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
         return _by_group(y_true, y_prob, by, options)
     multiclass = options.get("multiclass")
     if isinstance(multiclass, str) and multiclass == "classwise":
-        p, labels, _ = by_name(y_true, y_prob, options.get("labels"))
-        if p.ndim != 2:
-            rule = "must have one column per class for {multiclass}='classwise'"
-            raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
-        names = range(p.shape[1]) if labels is None else list(labels)
-        return [Model(str(name), y_true, y_prob, {**options, "multiclass": name}) for name in names]
+        table = read_table(y_true, y_prob, *map(options.get, ROW_OPTIONS))
+        assert isinstance(table, ClassTable)  # nothing else has several classes
+        names = range(table.n_classes) if table.labels is None else table.labels
+        classes = zip(names, table.classwise().problems(), strict=True)
+        return [Model(str(name), problem, None, options) for name, problem in classes]
     models = read_models(y_true, y_prob, options)
     if len(models) == 1 and not models[0].name:
         raise CalibrantError(
@@ -177,23 +176,15 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
 
 
 def _by_group(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) -> list[Model]:
-    y = as_array(y_true, "y_true")
-    p, classes, positive = by_name(y, y_prob, options.get("labels"))
-    known = {"labels": classes, "pos_label": positive}  # groups have no names of columns
-    options = {name: one for name, one in known.items() if one is not None} | {**options}
-    for rows, name in ((y, "y_true"), (p, "y_prob")):
-        validation.check_not_empty(rows, name)
-    validation.check_same_length(y, "y_true", p, "y_prob")
-    names, code = read_labels(by, "by", None, len(y))
-    # Weights and clusters have one value per row as well.
-    given = {k: options.get(k) for k in ("sample_weight", "clusters")}
-    columns = {k: as_array(v, k) for k, v in given.items() if v is not None}
-    for column, values in columns.items():
-        validation.check_same_length(y, "y_true", values, column)
+    whole = one_problem(y_true, y_prob, *map(options.get, ROW_OPTIONS))
+    weight, clusters = options.get("sample_weight"), options.get("clusters")
+    names, code = read_labels(by, "by", weight, whole.n)
+    own = {} if clusters is None else {"clusters": read_codes(clusters, weight, whole.n)}
+    others = {name: one for name, one in options.items() if name not in (*ROW_OPTIONS, *own)}
     models = []
     for name, rows in zip(names, rows_by_code(code, len(names)), strict=True):
-        part = {**options, **{column: values[rows] for column, values in columns.items()}}
-        models.append(Model(group_name(name), y[rows], p[rows], part))
+        part = others | {column: values[rows] for column, values in own.items()}
+        models.append(Model(group_name(name), whole.rows.take(rows), None, part))
     return models
 
 
@@ -249,14 +240,11 @@ def assessment(
     >>> len(ax.child_axes)
     3
     """
-    if isinstance(y_true, Assessment):
-        if y_prob is not None or options:
-            raise CalibrantError("an Assessment is drawn as it is: leave out y_prob and options")
-        found = y_true
-    else:
-        validation.check_options(options, validation.keywords(assess), "assessment")
-        data: Any = y_true
-        found = assess(data, cast("ArrayLike", y_prob), **options)
+    model = Model("", y_true, y_prob, options)
+    found = model.result(Assessment)
+    if found is None:
+        model.check_options("assessment", assess)
+        found = assess(model.y_true, model.y_prob, **options)
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()
     # The verdict goes across the top, its heading large.

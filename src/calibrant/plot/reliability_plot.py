@@ -13,15 +13,13 @@ from matplotlib.lines import Line2D
 from numpy.typing import ArrayLike
 
 from calibrant.assessment.assess import Assessment
-from calibrant.curves.curve import Curve
-from calibrant.curves.reliability import CurveOptions, reliability_curve
+from calibrant.curves.reliability import Curve, CurveOptions, curve_of_table, reliability_curve
 from calibrant.curves.reliability_view import (
     ReliabilityView,
     Scale,
     Window,
     view_of_curve,
     view_of_rows,
-    view_of_table,
 )
 from calibrant.data import validation
 from calibrant.data.sketch import Sketch
@@ -184,24 +182,22 @@ def gather(
     if table is not None and not isinstance(table, BinTable):
         raise CalibrantError("must be a BinTable", argument="table", value=table)
     text = {True: None, False: ""}[note] if isinstance(note, bool) else note
-    if isinstance(model.y_true, BinTable):
-        model.refuse_options("a BinTable")
-        return Diagram(view_of_table(model.y_true), text, model.name, model.color)
-    if isinstance(model.y_true, Curve):
-        model.refuse_options("a Curve")
-        return Diagram(view_of_curve(model.y_true, table), text, model.name, model.color)
-    if isinstance(model.y_true, Assessment):
-        model.refuse_options("an Assessment")
-        view = model.y_true.reliability_view()
-        text = view.measured if note is True else text
-        return Diagram(view, text, model.name, model.color)
-    if table is not None:
-        raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
-    model.check_options("reliability", reliability_curve)
     measured = note is True
-    view = view_of_rows(model.y_true, model.y_prob, model.options, measured=measured, scale=scale)
-    if note is True:
-        text = view.curve if view.measured is None else view.measured
+    if (bins := model.result(BinTable)) is not None:
+        view = view_of_curve(curve_of_table(bins), bins)
+    elif (curve := model.result(Curve)) is not None:
+        view = view_of_curve(curve, table)
+    elif (found := model.result(Assessment)) is not None:
+        view = found.reliability_view()
+        text = view.measured if measured else text
+    elif table is not None:
+        raise CalibrantError("table goes with a Curve: rows have their own, so leave it out")
+    else:
+        model.check_options("reliability", reliability_curve)
+        view = view_of_rows(
+            model.y_true, model.y_prob, model.options, measured=measured, scale=scale
+        )
+        text = view.measured or view.curve if measured else text
     return Diagram(view, text, model.name, model.color)
 
 

@@ -1,24 +1,28 @@
-"""ECE against the number of bins, beside errors without bins."""
+"""ECE against the number of bins, beside errors without bins: how far it depends on them."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, Unpack
 
 import numpy as np
 from matplotlib import rcParams
 from matplotlib.axes import Axes
 from matplotlib.lines import Line2D
-from matplotlib.ticker import Locator, LogLocator, MaxNLocator
+from matplotlib.ticker import LogLocator, MaxNLocator
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray, IntArray
-from calibrant.curves.bins_sweep import BinsSweep
-from calibrant.data.classes import RowOptions
+from calibrant._base import FloatArray, IntArray, TabularResult
+from calibrant.data import validation
+from calibrant.data.classes import ROW_OPTIONS, RowOptions, one_problem
+from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
+from calibrant.errors import CalibrantError
 from calibrant.formatting import percent
+from calibrant.inference.estimate import Estimate, estimate
+from calibrant.measures.registry import measures
 from calibrant.plot.common import (
     MUTED,
     SMALL,
@@ -29,9 +33,12 @@ from calibrant.plot.common import (
     read_models,
     resolve_colors,
     spread_out,
+    ticks_within,
 )
 
 _WIDTH, _HEIGHT = 5.4, 3.6
+# The numbers of bins by default, and about how many points of LS-ECE, which is smooth in sigma.
+_MAX_BINS, _SMOOTH_POINTS = 100, 34
 # Up to so many numbers of bins each have their own tick.
 _FEW_COUNTS = 10
 # More bins than this are shown on a logarithmic axis.
@@ -41,6 +48,84 @@ _FOR_NAMES, _LINE = 0.34, 0.06
 _SMOOTHED = "LS-ECE, $\\sigma$ = 1/bins"
 # The height at which the line of a name ends, and its colour.
 Ends = dict[str, tuple[float, Any]]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class BinsSweep(TabularResult):
+    """Calibration errors at many numbers of bins.
+
+    Attributes
+    ----------
+    n_bins
+        The numbers of bins, increasing.
+    uniform, quantile
+        ECE over bins of equal width and of equal weight; nan where unknown.
+    logit_smoothed
+        LS-ECE with sigma = 1 / n_bins, its counterpart; nan where unknown or, as it is smooth in
+        sigma, not computed.
+    smooth
+        smECE with its interval, which has no bins.
+    name
+        The name of the model; empty where there is only one.
+    """
+
+    n_bins: IntArray
+    uniform: FloatArray
+    quantile: FloatArray
+    logit_smoothed: FloatArray
+    smooth: Estimate
+    name: str = ""
+
+    @classmethod
+    def of(
+        cls,
+        y_true: Any,
+        y_prob: Any = None,
+        *,
+        n_bins: Iterable[int] | None = None,
+        name: str = "",
+        **options: Any,
+    ) -> BinsSweep:
+        """Measure errors at many numbers of bins; `options` are those of the estimate of smECE."""
+        known = (*validation.keywords(estimate), "bandwidth", "scale", "n_bins")
+        validation.check_options(options, known, "bins_sweep")
+        problem = one_problem(y_true, y_prob, *map(options.get, ROW_OPTIONS))
+        counts = _read_counts(n_bins, problem)
+        quantile, logit_smoothed = np.full((2, len(counts)), np.nan)
+        # A sketch has the bins that divide its cells, and probabilities or logits but not both.
+        if problem.is_exact:
+            quantile = _errors(problem, "ece", "n_bins", counts, strategy="quantile")
+            some = slice(None, None, -(-len(counts) // _SMOOTH_POINTS))
+            logit_smoothed[some] = _errors(problem, "logit_smoothed_ece", "sigma", 1 / counts[some])
+        return cls(
+            n_bins=counts,
+            uniform=_errors(problem, "ece", "n_bins", counts),
+            quantile=quantile,
+            logit_smoothed=logit_smoothed,
+            smooth=estimate("smooth_ece", problem, **options),
+            name=name,
+        )
+
+    def _printed(self) -> list[str]:
+        span = f"{self.n_bins[0]} to {self.n_bins[-1]} bins"
+        return [f"BinsSweep({span}, ECE {self.uniform.min():.4g} to {self.uniform.max():.4g})"]
+
+
+def _errors(problem: Problem, measure: str, option: str, values: Any, **others: Any) -> FloatArray:
+    """Return a measure at each value of one of its options."""
+    read = measures()[measure].read
+    asked = [read({option: value, **others}) for value in values.tolist()]
+    return np.array([error(problem) for error in asked])
+
+
+def _read_counts(n_bins: Any, problem: Problem) -> IntArray:
+    if n_bins is not None:
+        given = [*n_bins] if np.iterable(n_bins) else []
+        if not given:
+            raise CalibrantError("must hold numbers of bins", argument="n_bins", value=n_bins)
+        return np.unique([validation.as_bins(k) for k in given])
+    counts = np.arange(1, _MAX_BINS + 1)
+    return counts if problem.is_exact else counts[round(1 / problem.cell_width) % counts == 0]
 
 
 class EstimateOptions(RowOptions, total=False):
@@ -117,11 +202,10 @@ def bins_sweep(
 
 def _gather(model: Model, n_bins: Iterable[int] | None) -> BinsSweep:
     """Return the errors of a model, from rows or as they were given."""
-    y_true, name = model.y_true, model.name
-    if not isinstance(y_true, BinsSweep):
-        return BinsSweep.of(y_true, model.y_prob, n_bins=n_bins, name=name, **model.options)
-    model.refuse_options("a BinsSweep")
-    return replace(y_true, name=name or y_true.name)
+    given, name = model.result(BinsSweep), model.name
+    if given is not None:
+        return replace(given, name=name or given.name)
+    return BinsSweep.of(model.y_true, model.y_prob, n_bins=n_bins, name=name, **model.options)
 
 
 def _draw_one(ax: Axes, sweep: BinsSweep) -> Ends:
@@ -171,19 +255,15 @@ def _frame(ax: Axes, counts: IntArray) -> None:
     if last > _MANY_BINS:
         ax.set_xscale("log")
         ax.set_xlim(first, last * (last / first) ** (_FOR_NAMES / (1 - _FOR_NAMES)))
-        shown = counts if len(counts) <= _FEW_COUNTS else _within(LogLocator(), first, last)
+        shown = counts if len(counts) <= _FEW_COUNTS else ticks_within(LogLocator(), first, last)
         ax.set_xticks(shown, [str(int(k)) for k in shown])
         ax.set_xticks([], minor=True)
     else:
         reach = max(last - first, 1.0)
         ax.set_xlim(first - 0.02 * reach, last + _FOR_NAMES / (1 - _FOR_NAMES) * reach)
-        ax.set_xticks(_within(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]), first, last))
+        locator = MaxNLocator(6, integer=True, steps=[1, 2, 5, 10])
+        ax.set_xticks(ticks_within(locator, first, last))
     ax.spines["bottom"].set_bounds(first, last)
-
-
-def _within(locator: Locator, first: float, last: float) -> FloatArray:
-    ticks = np.asarray(locator.tick_values(first, last))
-    return ticks[(ticks >= first) & (ticks <= last)]
 
 
 def _label_ends(ax: Axes, last: float, ends: Ends) -> None:

@@ -48,14 +48,8 @@ try:
     )
     from calibrant.recalibration.prior_shift import PriorShift
     from calibrant.recalibration.search import Candidate
-    from calibrant.recalibration.selection import (
-        Recalibration,
-        cross_fitted,
-        recalibrate,
-    )
-    from calibrant.recalibration.storage import (
-        load,
-    )
+    from calibrant.recalibration.selection import Recalibration, cross_fitted, recalibrate
+    from calibrant.recalibration.storage import load
 except ModuleNotFoundError as problem:
     if (problem.name or "").partition(".")[0] != "sklearn":
         raise

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Sequence
-from typing import Any, Self, overload
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -64,6 +64,8 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
     maps_: tuple[ProbabilityMap, ...]
     # Whether several classes are recalibrated by one map of all of them.
     is_joint = False
+    # Of the map of one probability, if that is simple.
+    n_coefficients: ClassVar[int | None] = None
 
     @overload
     def fit(self, y_prob: Sketch) -> Self: ...
@@ -156,7 +158,8 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         ndarray
             Probabilities of the positive class, shape (n,), for one column; else of all classes.
         """
-        return self._apply(y_prob, lambda fitted, p: fitted(p))
+        check_is_fitted(self, "maps_")
+        return self._apply(read_predictions(y_prob, self.n_classes_), self._noise())
 
     @property
     def map_(self) -> ProbabilityMap:
@@ -238,32 +241,23 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         """Return the maps fitted to several classes: each against the rest."""
         return tuple(self._fit_problem(problem) for problem in table.classwise().problems())
 
-    def _apply(
-        self, y_prob: ArrayLike, apply: Callable[[ProbabilityMap, FloatArray], FloatArray]
-    ) -> FloatArray:
+    def _noise(self) -> Generator | None:
+        """Return the generator of a random map's noise."""
+        return None
+
+    def _apply(self, p: FloatArray, rng: Generator | None) -> FloatArray:
         """Return the probabilities with each map applied to its column."""
-        check_is_fitted(self, "maps_")
-        p = read_predictions(y_prob, self.n_classes_)
         if self.n_classes_ == 2 and p.ndim == 2:
-            positive = _apply_binary(self.maps_[0], p[:, 1], apply)
+            positive = self.maps_[0].of_second(p[:, 1], rng)
             return np.stack((1 - positive, positive), axis=1)
         if self.n_classes_ == 2:
-            return _apply_binary(self.maps_[0], p, apply)
+            return self.maps_[0].of_second(p, rng)
         if len(self.maps_) == 1:
-            return apply(self.maps_[0], p)
+            return self.maps_[0].draw(p, rng)
         classes = zip(self.maps_, p.T, strict=True)
-        mapped: FloatArray = np.stack([apply(fitted, column) for fitted, column in classes], axis=1)
+        mapped: FloatArray = np.stack([one.draw(column, rng) for one, column in classes], axis=1)
         sums = mapped.sum(axis=1, keepdims=True)
         return np.asarray(np.divide(mapped, sums, out=p.copy(), where=sums > 0))
-
-
-def _apply_binary(
-    fitted: ProbabilityMap, p: FloatArray, apply: Callable[[ProbabilityMap, FloatArray], FloatArray]
-) -> FloatArray:
-    """Return the map of probabilities of the second of two classes."""
-    if fitted.is_joint:
-        return apply(fitted, np.stack((1 - p, p), axis=1))[:, 1]
-    return apply(fitted, p)
 
 
 def check_order(y_prob: Any, y_true: Any) -> None:

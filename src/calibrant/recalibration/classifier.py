@@ -20,7 +20,7 @@ from calibrant.data.validation import Generator, read_generator
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.evidence import Score
 from calibrant.recalibration.methods import IdentityCalibrator
-from calibrant.recalibration.search import Method, Search, read_methods, read_rows
+from calibrant.recalibration.search import Method, choose, read_methods, read_rows
 
 
 class CalibrantClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
@@ -124,10 +124,10 @@ class CalibrantClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         codes = np.searchsorted(self.classes_, np.asarray(labels).reshape(-1))
         kept = np.ones(len(codes), bool) if weight is None else weight > 0
         n_folds = min(self._n_folds(), *np.bincount(codes[kept]))
-        self.method_, self.calibrator_ = "none", IdentityCalibrator()
         if n_folds < 2 or len(self.classes_) < 2:
             n_classes = max(len(self.classes_), 2)
-            self.calibrator_.n_classes_, self.calibrator_.maps_ = n_classes, _IDENTITY.maps_
+            identity = IdentityCalibrator().fit(np.eye(n_classes), np.arange(n_classes))
+            self.method_, self.calibrator_ = "none", identity
             return self
         folds = self.cv
         if isinstance(folds, Integral):
@@ -157,9 +157,8 @@ class CalibrantClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         if self.method != "auto" and len(methods) == 1:
             [(name, one)] = methods.items()
             return name, clone(one).fit(prob, codes, sample_weight=weight)
-        chosen = Search(cv=n_folds, score=self.proper_score, rng=self.rng).choose(
-            methods, table, weight
-        )
+        options: Any = {"cv": n_folds, "score": self.proper_score, "rng": self.rng}
+        chosen = choose(methods, table, weight, **options)
         return chosen.method, chosen.calibrator
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -201,6 +200,3 @@ class CalibrantClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         inner = get_tags(LogisticRegression() if self.estimator is None else self.estimator)
         tags.input_tags = inner.input_tags
         return tags
-
-
-_IDENTITY = IdentityCalibrator().fit([0.5], [1])

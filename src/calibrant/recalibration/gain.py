@@ -12,15 +12,20 @@ from sklearn.base import clone
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable
 from calibrant.data.validation import Generator, read_generator, read_weights
-from calibrant.errors import CalibrantError
-from calibrant.measures.scores import LOSSES
 from calibrant.recalibration.calibrator import Calibrator
 from calibrant.recalibration.evidence import Score, outcome_noise
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
-from calibrant.recalibration.search import Table, read_rows, with_predictions
-from calibrant.recalibration.selection import cross_fitted
+from calibrant.recalibration.search import (
+    assign_folds,
+    check_finite,
+    columns,
+    held_out,
+    losses,
+    read_rows,
+    relative_weights,
+    with_predictions,
+)
 
 # What "auto" chooses from, within every training part. Steps and smooth curves may predict 0 or 1,
 # of which a wrong one has an infinite log score.
@@ -153,21 +158,13 @@ def calibration_gain(
     validation.check_choice(score, "score", ("brier", "log"))
     calibrator = _read_method(method, score, cv, rng)
     table = read_rows(y_true, y_prob, labels, pos_label)
-    p = np.asarray(table.prob if isinstance(table, ClassTable) else table.p, dtype=np.float64)
+    p = np.asarray(columns(table)[0], dtype=np.float64)
     weight = read_weights(sample_weight, len(p))
-    w = np.ones(len(p)) if weight is None else np.asarray(weight, dtype=np.float64)
-    w = w / w.sum()
-    before = _losses(table, score)
-    _check_finite(before, w)
-    q = cross_fitted(
-        *(calibrator, y_prob, y_true),
-        cv=cv,
-        rng=rng,
-        sample_weight=sample_weight,
-        labels=labels,
-        pos_label=pos_label,
-    )
-    gain = np.where(w > 0, before - _losses(with_predictions(table, q), score), 0.0)
+    w = relative_weights(table, weight)
+    before = losses(table, score, w)
+    check_finite(before, "use {score}='brier'")
+    q = held_out(calibrator, table, weight, assign_folds(table, weight, cv, rng))
+    gain = before - losses(with_predictions(table, q), score, w)
     value, n = float(w @ gain), int(np.count_nonzero(w))
     with np.errstate(invalid="ignore"):
         variance = float(np.square(w) @ np.square(gain - value)) * n / max(n - 1, 1)
@@ -182,7 +179,7 @@ def calibration_gain(
         over_confidence=over,
         under_confidence=float(w @ np.where(is_over, 0.0, gain)),
         score=score,
-        method=method if isinstance(method, str) else str(method),
+        method=str(method),
         cv=int(cv),
         n=n,
     )
@@ -198,25 +195,22 @@ class _BestCalibrator(Calibrator):
 
     def fit(self, y_prob: Any, y_true: Any = None, **options: Any) -> Self:
         """Fit all candidates to folds, and the best of them to all rows."""
-        weight = options.get("sample_weight")
-        w = np.ones(len(y_prob)) if weight is None else np.asarray(weight, dtype=np.float64)
-        cv = min(self.cv, int(np.count_nonzero(w)))
-        table = read_rows(y_true, y_prob, None, None)
-        best, self.best_ = float(np.average(_losses(table, self.score), weights=w)), _IDENTITY
+        table, weight = read_rows(y_true, y_prob, None, None), options.get("sample_weight")
+        w = relative_weights(table, weight)
+        fold = assign_folds(table, weight, min(self.cv, int(np.count_nonzero(w))), self.rng)
+        best: Calibrator = IdentityCalibrator()
+        lowest = float(w @ losses(table, self.score, w))
         for one in self.candidates:
-            q = cross_fitted(one, y_prob, y_true, cv=cv, rng=self.rng, **options)
-            rows = np.where(w > 0, _losses(with_predictions(table, q), self.score), 0.0)
-            if (found := float(np.average(rows, weights=w))) < best:
-                best, self.best_ = found, one
-        self.best_ = clone(self.best_).fit(y_prob, y_true, **options)
+            recalibrated = with_predictions(table, held_out(one, table, weight, fold))
+            found = float(w @ losses(recalibrated, self.score, w))
+            if found < lowest:
+                best, lowest = one, found
+        self.best_: Calibrator = clone(best).fit(y_prob, y_true, **options)
         return self
 
     def predict(self, y_prob: ArrayLike) -> FloatArray:
         """Return the probabilities as the best calibrator maps them."""
         return self.best_.predict(y_prob)
-
-
-_IDENTITY = IdentityCalibrator()
 
 
 def _read_method(method: Any, score: Score, cv: Any, rng: Any) -> Calibrator:
@@ -229,26 +223,6 @@ def _read_method(method: Any, score: Score, cv: Any, rng: Any) -> Calibrator:
     seed = int(read_generator(rng).integers(1 << 31))
     candidates = [METHODS[name]() for name in _AUTO[score]]
     return _BestCalibrator(candidates, score, validation.as_count(cv, "cv"), seed)
-
-
-def _losses(table: Table, score: Score) -> FloatArray:
-    """Return the loss of every row, summed over classes."""
-    loss = LOSSES[score]
-    rows = (loss(p, y).reshape(len(p), -1).sum(axis=1) for p, y, _ in table.blocks())
-    return np.concatenate(list(rows))
-
-
-def _check_finite(losses: FloatArray, w: FloatArray) -> None:
-    infinite = np.isinf(losses) & (w > 0)
-    if infinite.any():
-        raise CalibrantError(
-            "must not be 0 for an outcome that happened, which makes the log score infinite",
-            argument="y_prob",
-            value=0.0,
-            position=int(np.argmax(infinite)),
-            count=int(infinite.sum()),
-            hint="use {score}='brier'",
-        )
 
 
 def _confidence(p: FloatArray) -> FloatArray:

@@ -17,7 +17,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
-from numpy.typing import ArrayLike
 from sklearn.isotonic import isotonic_regression
 
 from calibrant._base import FloatArray
@@ -312,23 +311,8 @@ class NoisyCalibrator(Calibrator):
         t, outcome, _ = _regression(estimate, 1)
         return NoisyMap(estimate.bandwidth, t, outcome)
 
-    def predict(self, y_prob: ArrayLike) -> FloatArray:
-        """Return the recalibrated probabilities, with noise.
-
-        Parameters
-        ----------
-        y_prob : array_like
-            Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C).
-
-            With as many classes as the calibrator was fitted to.
-
-        Returns
-        -------
-        ndarray
-            Probabilities of the positive class, shape (n,), for one column; else of all classes.
-        """
-        generator = read_generator(self.rng)
-        return self._apply(y_prob, lambda fitted, p: fitted.draw(p, generator))
+    def _noise(self) -> Generator:
+        return read_generator(self.rng)
 
 
 def _smooth_densities(problem: Problem, bandwidth: float | None) -> Densities:

@@ -45,16 +45,21 @@ class ProbabilityMap(Result):
         """Return the map of probabilities in [0, 1], which are not checked."""
         raise NotImplementedError
 
-    def draw(self, p: FloatArray, rng: Generator) -> FloatArray:
+    def draw(self, p: FloatArray, rng: Generator | None) -> FloatArray:
         """Return the map of probabilities; a random map takes its noise from the generator."""
         return self(p)
+
+    def of_second(self, p: FloatArray, rng: Generator | None = None) -> FloatArray:
+        """Return the map of probabilities of the second of two classes."""
+        if self.is_joint:
+            return self.draw(np.stack((1 - p, p), axis=1), rng)[:, 1]
+        return self.draw(p, rng)
 
     def predict(self, y_prob: ArrayLike) -> FloatArray:
         """Return the map of one column of probabilities of two classes, shape (n,) or (n, 1)."""
         p = as_array(y_prob, "y_prob")
         validation.check_not_empty(p, "y_prob")
-        p = as_probabilities(validation.one_column(p, "y_prob"))
-        return self(np.stack((1 - p, p), axis=1))[:, 1] if self.is_joint else self(p)
+        return self.of_second(as_probabilities(validation.one_column(p, "y_prob")))
 
     def to_sql(self, column: str) -> str:
         """Return the map as an SQL expression of a column.
@@ -351,11 +356,16 @@ class AdjustedMap(ProbabilityMap):
 
     def __call__(self, p: FloatArray) -> FloatArray:
         """Return the map of probabilities."""
-        return self._adjusted(p, self.inner(p))
+        return self.draw(p, None)
 
-    def draw(self, p: FloatArray, rng: Generator) -> FloatArray:
+    def draw(self, p: FloatArray, rng: Generator | None) -> FloatArray:
         """Return the map of probabilities, with noise drawn from a generator."""
-        return self._adjusted(p, self.inner.draw(p, rng))
+        q = self.inner.draw(p, rng)
+        # Exactly g where nothing is mixed.
+        q = q if self.strength == 1 else p + self.strength * (q - p)
+        for end, value in ((0.0, self.low), (1.0, self.high)):
+            q = q if value is None else np.where(p == end, value, q)
+        return np.asarray(q * (1 - self.mix) + self.mix / self.n_classes if self.mix else q)
 
     def simplified(self) -> ProbabilityMap:
         """Return the inner map where nothing is changed."""
@@ -365,13 +375,6 @@ class AdjustedMap(ProbabilityMap):
     def content(self) -> dict[str, Any]:
         """Return the class and the fields as plain values."""
         return super().content() | {"inner": self.inner.content()}
-
-    def _adjusted(self, p: FloatArray, q: FloatArray) -> FloatArray:
-        # Exactly g where nothing is mixed.
-        q = q if self.strength == 1 else p + self.strength * (q - p)
-        for end, value in ((0.0, self.low), (1.0, self.high)):
-            q = q if value is None else np.where(p == end, value, q)
-        return np.asarray(q * (1 - self.mix) + self.mix / self.n_classes if self.mix else q)
 
     def _expression(self, column: str) -> str:
         return self._adjusted_sql(column, self.inner._expression(column))
@@ -425,8 +428,10 @@ class NoisyMap(ProbabilityMap):
         """The expected outcome given the score with its noise."""
         return PiecewiseLinearMap(self.x, self.y)
 
-    def draw(self, p: FloatArray, rng: Generator) -> FloatArray:
+    def draw(self, p: FloatArray, rng: Generator | None) -> FloatArray:
         """Return the map of probabilities, with noise drawn from a generator."""
+        if rng is None:
+            return self(p)
         noisy = p + self.scale * rng.standard_normal(p.shape)
         # Reflected at every whole number.
         return self.outcome(1 - np.abs(1 - np.mod(noisy, 2)))

@@ -261,6 +261,8 @@ class IdentityCalibrator(Calibrator):
     [0.3]
     """
 
+    n_coefficients = 0
+
     def __init__(self, ends: bool = False, mix: bool = False) -> None:
         self.ends = ends
         self.mix = mix

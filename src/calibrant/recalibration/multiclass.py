@@ -74,17 +74,8 @@ Block = tuple[FloatArray, FloatArray]
 Blocks = list[Block]
 
 
-class _JointMap(ProbabilityMap):
-    """A map of rows of the probabilities of all classes."""
-
-    @property
-    def is_joint(self) -> bool:
-        """Whether it takes rows of the probabilities of all classes instead of single ones."""
-        return True
-
-
 @dataclass(frozen=True, eq=False, repr=False)
-class TemperatureMap(_JointMap):
+class TemperatureMap(ProbabilityMap):
     """Every probability of a row to the power 1 / T, divided by their sum.
 
     Attributes
@@ -100,6 +91,7 @@ class TemperatureMap(_JointMap):
     """
 
     temperature: float
+    is_joint = True
 
     def __post_init__(self) -> None:
         set_field(self, "temperature", as_positive(self.temperature, "temperature"))
@@ -117,7 +109,7 @@ class TemperatureMap(_JointMap):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class SoftmaxMap(_JointMap):
+class SoftmaxMap(ProbabilityMap):
     """softmax(A x + b) with x = log((1 - mix) t + mix / C), t the row at a temperature.
 
     Attributes
@@ -144,6 +136,7 @@ class SoftmaxMap(_JointMap):
     mix: float
     weights: FloatArray
     bias: FloatArray
+    is_joint = True
 
     def __post_init__(self) -> None:
         set_field(self, "temperature", as_positive(self.temperature, "temperature"))
@@ -234,6 +227,7 @@ class TemperatureCalibrator(Calibrator):
     """
 
     is_joint = True
+    n_coefficients = 1
 
     def _fit_problem(self, problem: Problem) -> LogisticMap:
         both = _two_classes(problem)

@@ -64,6 +64,8 @@ class ShiftCalibrator(Calibrator):
     array([0.09, 0.47, 0.89])
     """
 
+    n_coefficients = 1
+
     def _fit_problem(self, problem: Problem) -> LogisticMap:
         scores = _Scores.of(problem)
         return LogisticMap(1.0, 1.0, 0.0 if scores is None else scores.shift())
@@ -102,6 +104,8 @@ class PlattCalibrator(Calibrator):
     array([0.21, 0.5 , 0.79])
     """
 
+    n_coefficients = 2
+
     def _fit_problem(self, problem: Problem) -> LogisticMap:
         return _fit_logistic_map(problem, one_slope=True)
 
@@ -137,6 +141,8 @@ class BetaCalibrator(Calibrator):
     >>> BetaCalibrator().fit(y_prob, y_true).predict([0.1, 0.5, 0.9]).round(2)
     array([0.2 , 0.5 , 0.78])
     """
+
+    n_coefficients = 3
 
     def _fit_problem(self, problem: Problem) -> LogisticMap:
         return _fit_logistic_map(problem, one_slope=False)
@@ -175,6 +181,8 @@ class QuadraticCalibrator(Calibrator):
     >>> QuadraticCalibrator().fit(y_prob, y_true).predict([0.1, 0.5, 0.9]).round(2)
     array([0.2 , 0.5 , 0.78])
     """
+
+    n_coefficients = 3
 
     def __init__(self, ridge: float = 1.0, mix: bool = False) -> None:
         self.ridge = ridge

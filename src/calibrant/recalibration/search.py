@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -35,12 +36,6 @@ from calibrant.recalibration.multiclass import (
     TemperatureCalibrator,
     VectorCalibrator,
 )
-from calibrant.recalibration.parametric import (
-    BetaCalibrator,
-    PlattCalibrator,
-    QuadraticCalibrator,
-    ShiftCalibrator,
-)
 
 Method = str | Calibrator
 Table = Sample | ClassTable
@@ -48,22 +43,9 @@ Table = Sample | ClassTable
 # What "auto" tries for one probability, and for several classes.
 _AUTO = ("shift", "temperature", "platt", "beta", "quadratic", "isotonic", "residual")
 _AUTO_CLASSES = ("temperature", "vector", "matrix")
-# Number of coefficients, by which a map is simple; all others are not.
-_N_COEFFICIENTS: Mapping[type[Calibrator], int] = {
-    IdentityCalibrator: 0,
-    ShiftCalibrator: 1,
-    TemperatureCalibrator: 1,
-    PlattCalibrator: 2,
-    BetaCalibrator: 3,
-    QuadraticCalibrator: 3,
-}
-# Of several classes the other way round: a penalty makes matrix and vector scaling as simple as
+# Of several classes the simplest first: a penalty makes matrix and vector scaling as simple as
 # temperature scaling where rows do not call for more.
-_CLASS_ORDER: Mapping[type[Calibrator], int] = {
-    MatrixCalibrator: 0,
-    VectorCalibrator: 1,
-    TemperatureCalibrator: 2,
-}
+_CLASS_ORDER = (MatrixCalibrator, VectorCalibrator, TemperatureCalibrator)
 # A parametric map is out of the choice where the shape of what it leaves has a smaller P-value.
 _MIN_SHAPE_P_VALUE = 0.02
 
@@ -109,52 +91,50 @@ class Choice:
     held_out: FloatArray
 
 
-@dataclass(frozen=True, kw_only=True)
-class Search:
-    """How a calibrator is chosen; :func:`calibrant.recalibration.recalibrate` explains it."""
-
-    cv: int = 5
-    score: Score = "brier"
-    level: float = 0.95
-    rng: int | Generator = 0
-    mix: bool = False
-
-    def choose(
-        self, calibrators: Mapping[str, Calibrator], table: Table, weight: AnyArray | None
-    ) -> Choice:
-        """Return the chosen calibrator, fitted to all rows."""
-        fold = assign_folds(table, weight, self.cv, self.rng)
-        trial = _Trial.of(table, weight, self.score, validation.as_flag(self.mix, "mix"))
-        trial.check_score()
-        ends = METHODS["ends"]()
-        at_ends = held_out(ends, table, weight, fold)
-        fits = {
-            name: trial.shrunk(one, held_out(one, table, weight, fold), at_ends)
-            for name, one in calibrators.items()
-        }
-        if np.any(at_ends != trial.given):
-            fits = {"ends": _Fit(ends, at_ends), **fits}
-        candidates = trial.candidates(fits, read_generator(self.rng))
-        p_value, inside = trial.identity_p_values()
-        smallest = min(inside, *(c.p_value for c in candidates))
-        evidence = 1 - np.sqrt(smallest / (1 - self.level))
-        best = "none"
-        if evidence > 0:
-            best = trial.simplest(fits, weight)
-        elif "ends" in fits:
-            best = "ends"
-        fit = fits.get(best, _Fit(IdentityCalibrator(), trial.given))
-        if best not in ("none", "ends"):
-            fit = trial.weakened(fit, evidence, at_ends)
-        return Choice(
-            method=best,
-            calibrator=trial.adjusted(fit, ends, weight),
-            strength=fit.strength,
-            score_before=float(trial.weights @ trial.before),
-            p_value=p_value,
-            candidates=tuple(candidates),
-            held_out=mixed(fit.held_out, trial.mix),
-        )
+def choose(
+    calibrators: Mapping[str, Calibrator],
+    table: Table,
+    weight: AnyArray | None,
+    *,
+    cv: int = 5,
+    score: Score = "brier",
+    level: float = 0.95,
+    rng: int | Generator = 0,
+    mix: bool = False,
+) -> Choice:
+    """Return the calibrator that :func:`calibrant.recalibration.recalibrate` chooses."""
+    fold = assign_folds(table, weight, cv, rng)
+    trial = _Trial.of(table, weight, score, validation.as_flag(mix, "mix"))
+    check_finite(trial.before, "use {score}='brier' or {mix}=True")
+    ends = METHODS["ends"]()
+    at_ends = held_out(ends, table, weight, fold)
+    fits = {
+        name: trial.shrunk(one, held_out(one, table, weight, fold), at_ends)
+        for name, one in calibrators.items()
+    }
+    if np.any(at_ends != trial.given):
+        fits = {"ends": _Fit(ends, at_ends), **fits}
+    candidates = trial.candidates(fits, read_generator(rng))
+    p_value, inside = trial.identity_p_values()
+    smallest = min(inside, *(c.p_value for c in candidates))
+    evidence = 1 - np.sqrt(smallest / (1 - level))
+    best = "none"
+    if evidence > 0:
+        best = trial.simplest(fits)
+    elif "ends" in fits:
+        best = "ends"
+    fit = fits.get(best, _Fit(IdentityCalibrator(), trial.given))
+    if best not in ("none", "ends"):
+        fit = trial.weakened(fit, evidence, at_ends)
+    return Choice(
+        method=best,
+        calibrator=trial.adjusted(fit, ends),
+        strength=fit.strength,
+        score_before=float(trial.weights @ trial.before),
+        p_value=p_value,
+        candidates=tuple(candidates),
+        held_out=mixed(fit.held_out, trial.mix),
+    )
 
 
 @dataclass(frozen=True, eq=False)
@@ -168,12 +148,14 @@ class _Fit:
 
 @dataclass(frozen=True, eq=False)
 class _Trial:
-    """Rows, their weights over the sum of weights, and the score by which methods are compared.
+    """Rows with their weights, and the score by which methods are compared.
 
-    Predictions are compared after they are mixed with the uniform distribution at weight `mix`.
+    Predictions are compared after they are mixed with the uniform distribution at weight `mix`;
+    `weights` are the weights over their sum.
     """
 
     table: Table
+    weight: AnyArray | None
     weights: FloatArray
     score: Score
     mix: float
@@ -181,8 +163,8 @@ class _Trial:
     @classmethod
     def of(cls, table: Table, weight: AnyArray | None, score: Score, mix: bool) -> _Trial:
         """Return the trial of a table."""
-        w = np.ones(n_rows(table)) if weight is None else np.asarray(weight, dtype=np.float64)
-        return cls(table, w / w.sum(), score, 1 / (1 + np.count_nonzero(w)) if mix else 0.0)
+        w = relative_weights(table, weight)
+        return cls(table, weight, w, score, 1 / (1 + np.count_nonzero(w)) if mix else 0.0)
 
     @cached_property
     def given(self) -> FloatArray:
@@ -202,24 +184,16 @@ class _Trial:
         """The score of every row as given."""
         return self.losses(self.given)
 
-    def check_score(self) -> None:
-        """Refuse probabilities as given whose score is infinite."""
-        infinite = np.isinf(self.before)
-        if infinite.any():
-            raise CalibrantError(
-                "must not be 0 for an outcome that happened, which makes the log score infinite",
-                argument="y_prob",
-                value=0.0,
-                position=int(np.argmax(infinite)),
-                count=int(infinite.sum()),
-                hint="use {score}='brier' or {mix}=True",
-            )
-
     def losses(self, prob: FloatArray) -> FloatArray:
-        """Return the score of every row, and 0 for those of weight 0."""
-        loss, table = LOSSES[self.score], with_predictions(self.table, mixed(prob, self.mix))
-        rows = [loss(p, y).reshape(len(p), -1).sum(axis=1) for p, y, _ in table.blocks()]
-        return np.where(self.weights > 0, np.concatenate(rows), 0.0)
+        """Return the score of every row."""
+        table = with_predictions(self.table, mixed(prob, self.mix))
+        return losses(table, self.score, self.weights)
+
+    def fitted(self, calibrator: Calibrator) -> Calibrator:
+        """Return a calibrator fitted to all rows."""
+        p, outcome = columns(self.table)
+        found: Calibrator = clone(calibrator).fit(p, outcome, sample_weight=self.weight)
+        return found
 
     def shrunk(self, calibrator: Calibrator, q: FloatArray, at_ends: FloatArray) -> _Fit:
         """Return the held-out predictions mixed with the identity so that the error is smallest."""
@@ -277,10 +251,10 @@ class _Trial:
         whole, part = ((p, y, w), (p[inside], y[inside], w[inside]))
         return identity_p_value(*whole, soft), identity_p_value(*part, soft)
 
-    def simplest(self, fits: Mapping[str, _Fit], weight: AnyArray | None) -> str:
+    def simplest(self, fits: Mapping[str, _Fit]) -> str:
         """Return the simplest method within one standard error of the best, or "none"."""
         losses = {name: self.losses(fit.held_out) for name, fit in fits.items()}
-        adequate = [name for name, fit in fits.items() if self.is_adequate(fit, weight)]
+        adequate = [name for name, fit in fits.items() if self.is_adequate(fit)]
         mean = {name: float(self.weights @ losses[name]) for name in adequate or fits}
         if min(mean.values()) >= self.weights @ self.before:
             return "none"
@@ -293,28 +267,26 @@ class _Trial:
                 return name
         return best
 
-    def rank(self, calibrator: Calibrator) -> int:
+    def rank(self, calibrator: Calibrator) -> float:
         """Return how far a calibrator is from the simplest."""
-        simple = _CLASS_ORDER if isinstance(self.table, ClassTable) else _N_COEFFICIENTS
-        return simple.get(type(calibrator), len(simple))
+        if isinstance(self.table, ClassTable):
+            kind = type(calibrator)
+            return _CLASS_ORDER.index(kind) if kind in _CLASS_ORDER else math.inf
+        return math.inf if calibrator.n_coefficients is None else calibrator.n_coefficients
 
-    def is_adequate(self, fit: _Fit, weight: AnyArray | None) -> bool:
+    def is_adequate(self, fit: _Fit) -> bool:
         """Return whether the shape of what a parametric map leaves is not significant."""
-        n_fitted = _N_COEFFICIENTS.get(type(fit.calibrator))
+        n_fitted = fit.calibrator.n_coefficients
         if n_fitted is None or isinstance(self.table, ClassTable):
             return True
-        p, outcome = columns(self.table)
-        fitted = clone(fit.calibrator).fit(p, outcome, sample_weight=weight)
-        rows = self.weights > 0
-        p, q, y, w = (v[rows] for v in (self.given, fitted.predict(p), self.truth, self.weights))
+        rows, q = self.weights > 0, self.fitted(fit.calibrator).predict(self.given)
+        p, q, y, w = (v[rows] for v in (self.given, q, self.truth, self.weights))
         return shape_p_value(p, q, y, w, self.table.is_soft, n_fitted) > _MIN_SHAPE_P_VALUE
 
-    def adjusted(self, fit: _Fit, ends: Calibrator, weight: AnyArray | None) -> Calibrator:
+    def adjusted(self, fit: _Fit, ends: Calibrator) -> Calibrator:
         """Return the calibrator fitted to all rows, its map mixed with the identity."""
-        p, outcome = columns(self.table)
-        fitted: Calibrator = clone(fit.calibrator).fit(p, outcome, sample_weight=weight)
+        fitted, corrected = self.fitted(fit.calibrator), self.fitted(ends).maps_[0]
         change: dict[str, Any] = {"mix": self.mix, "n_classes": fitted.n_classes_}
-        corrected = clone(ends).fit(p, outcome, sample_weight=weight).maps_[0]
         is_identity = isinstance(fit.calibrator, IdentityCalibrator) and not fit.calibrator.ends
         if isinstance(corrected, AdjustedMap) and not is_identity:
             change |= {"low": corrected.low, "high": corrected.high}
@@ -405,6 +377,33 @@ def columns(table: Table) -> tuple[AnyArray, AnyArray]:
 def n_rows(table: Table) -> int:
     """Return the number of rows of a table."""
     return len(columns(table)[0])
+
+
+def relative_weights(table: Table, weight: AnyArray | None) -> FloatArray:
+    """Return the weights of rows over their sum."""
+    w = np.ones(n_rows(table)) if weight is None else np.asarray(weight, dtype=np.float64)
+    return np.asarray(w / w.sum())
+
+
+def losses(table: Table, score: Score, w: FloatArray) -> FloatArray:
+    """Return the loss of every row, summed over classes, and 0 for those of weight 0."""
+    loss = LOSSES[score]
+    rows = [loss(p, y).reshape(len(p), -1).sum(axis=1) for p, y, _ in table.blocks()]
+    return np.where(w > 0, np.concatenate(rows), 0.0)
+
+
+def check_finite(given: FloatArray, hint: str) -> None:
+    """Refuse losses of the probabilities as given that are infinite."""
+    infinite = np.isinf(given)
+    if infinite.any():
+        raise CalibrantError(
+            "must not be 0 for an outcome that happened, which makes the log score infinite",
+            argument="y_prob",
+            value=0.0,
+            position=int(np.argmax(infinite)),
+            count=int(infinite.sum()),
+            hint=hint,
+        )
 
 
 def with_predictions(table: Table, prob: FloatArray) -> Table:

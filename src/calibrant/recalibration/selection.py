@@ -26,8 +26,8 @@ from calibrant.recalibration.evidence import Score
 from calibrant.recalibration.search import (
     Candidate,
     Method,
-    Search,
     assign_folds,
+    choose,
     columns,
     held_out,
     n_rows,
@@ -169,8 +169,8 @@ def recalibrate(
     n_resamples = validation.as_resamples(n_resamples)
     table = read_rows(y_true, y_prob, labels, pos_label)
     weight = read_weights(sample_weight, n_rows(table))
-    search = Search(cv=cv, score=score, level=level, rng=rng, mix=mix)
-    chosen = search.choose(read_methods(method, table), table, weight)
+    methods = read_methods(method, table)
+    chosen = choose(methods, table, weight, cv=cv, score=score, level=level, rng=rng, mix=mix)
     prob, outcome = columns(table)
     # An assessment of classes refers to them by the labels that were given.
     truth, names = (y_true, table.labels) if isinstance(table, ClassTable) else (outcome, None)
@@ -185,16 +185,10 @@ def recalibrate(
     )
     before = assessed(prob)
     return Recalibration(
-        method=chosen.method,
-        calibrator=chosen.calibrator,
-        strength=chosen.strength,
+        **vars(chosen),
         score=score,
-        score_before=chosen.score_before,
-        p_value=chosen.p_value,
-        candidates=chosen.candidates,
         before=before,
         after=before if chosen.method == "none" and not mix else assessed(chosen.held_out),
-        held_out=chosen.held_out,
         cv=int(cv),
         level=level,
     )

@@ -83,14 +83,7 @@ def load(path: str | os.PathLike[str]) -> Calibrator | ProbabilityMap:
         raise CalibrantError(problem.strerror or str(problem), source=str(path)) from problem
     try:
         return _calibrator(content) if "calibrator" in content else _map(content)
-    except (
-        AttributeError,
-        KeyError,
-        TypeError,
-        ValueError,
-        OverflowError,
-        RecursionError,
-    ) as problem:
+    except _INVALID as problem:
         raise CalibrantError(f"not a valid calibrator: {problem}", source=str(path)) from None
 
 

@@ -18,15 +18,20 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, IntArray
 from calibrant.assessment.assess import Assessment
-from calibrant.curves.curve import Curve
 from calibrant.curves.decisions import DecisionCurve, MurphyCurve
-from calibrant.curves.reliability_view import ReliabilityView, Window, level_runs
+from calibrant.curves.reliability import Curve
+from calibrant.curves.reliability_view import (
+    PointMasses,
+    ReliabilityView,
+    Window,
+    bar_opacity,
+    level_runs,
+)
 from calibrant.data.binning import Bins
 from calibrant.errors import CalibrantError, shown
 from calibrant.formatting import counted, percent, shortened, significant
 from calibrant.inference.estimate import Estimate
 from calibrant.measures.cumulative import CumulativeCurve
-from calibrant.measures.point_masses import PointMasses
 
 Spec = dict[str, Any]
 _Curve = TypeVar("_Curve", Curve, CumulativeCurve, MurphyCurve)
@@ -48,8 +53,6 @@ _FREE, _MAIN, _BELOW = 0.02, [0.25, 1.0], [0.0, 0.17]
 _MAXIMUM_DOT, _MINIMUM_DOT = 15.0, 6.0
 # The width of a disc that would hold all rows, the minimum and the maximum, in pixels.
 _DISC_OF_ALL, _MINIMUM_DISC, _MAXIMUM_DISC = 32.0, 5.0, 18.5
-# The opacity of bars: of one that holds next to no rows, and of the one that holds most.
-_FAINT, _STRONG = 0.05, 0.3
 # The width of the level runs of an isotonic curve, in pixels.
 _LEVEL_WIDTH = 4.5
 # How far the triangle at the origin points to the right, and how far those of all models do.
@@ -346,9 +349,8 @@ def _dots(model: Model, curve: Curve, hover: Spec) -> Spec:
 def _bars(model: Model) -> Spec:
     """Return a bar to the mean outcome of each bin, darker where there are more rows."""
     bins = model.assessment.bins
-    opacity = _FAINT + (_STRONG - _FAINT) * np.sqrt(bins.n / bins.n.max())
     marker = {
-        "color": [model.color(round(alpha, 3)) for alpha in opacity.tolist()],
+        "color": [model.color(round(alpha, 3)) for alpha in bar_opacity(bins).tolist()],
         "line": {"color": "--paper", "width": 1},
     }
     middles = (bins.edges[1:] + bins.edges[:-1]) / 2

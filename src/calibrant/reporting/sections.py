@@ -32,9 +32,7 @@ from calibrant.reporting.figures import (
     Model,
     Spec,
     cumulative_figure,
-    decision_figure,
     group_figure,
-    murphy_figure,
     reliability_figure,
 )
 
@@ -307,19 +305,7 @@ def setting_rows(models: Sequence[Model]) -> Iterator[tuple[str, list[str]]]:
     yield "calibrant", [one.version for one in settings]
 
 
-@dataclass(frozen=True)
-class DecisionSection:
-    """The section on decisions: what is said of thresholds, and two diagrams with their captions.
-
-    `regrets` has the regret of each model at the threshold that was given, or nothing.
-    """
-
-    regrets: tuple[tuple[Model, str], ...]
-    captions: dict[str, str]
-    figures: dict[str, Spec]
-
-
-_DECISION_CAPTIONS = {
+DECISION_CAPTIONS = {
     "murphy": "Loss. Mean loss of acting where the prediction is at least the threshold: a false "
     "alarm costs the threshold, a miss 1 minus the threshold. Thin line: after isotonic "
     "recalibration; shaded: what that would save on these rows, part of which is noise. Twice the "
@@ -330,18 +316,8 @@ _DECISION_CAPTIONS = {
 }
 
 
-def decision_section(models: Sequence[Model]) -> DecisionSection:
-    """Return the section on decisions."""
-    regrets = tuple(
-        (model, _regret_text(model.assessment.regret))
-        for model in models
-        if model.assessment.regret is not None
-    )
-    figures = {"murphy": murphy_figure(models), "decision": decision_figure(models)}
-    return DecisionSection(regrets, _DECISION_CAPTIONS, figures)
-
-
-def _regret_text(regret: ThresholdRegret) -> str:
+def regret_text(regret: ThresholdRegret) -> str:
+    """Return what recalibration would save at a threshold, in words."""
     value, low, high = with_interval(regret.value, regret.low, regret.high)
     return (
         f"Acting from a probability of {regret.threshold:g} on, recalibration would save {value} "

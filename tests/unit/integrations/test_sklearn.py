@@ -108,7 +108,7 @@ def test_a_scorer_refuses_what_it_cannot_score_with(measure, options, sentence):
         ({"name": np.ones(2)}, "name must be text; got ndarray of shape"),
         ({"ax": "here"}, "ax must be a matplotlib Axes; got 'here'"),
         ({"note": 3}, "note must be True, False, a result or text; got 3"),
-        ({"n_bin": 3}, "has no option 'n_bin'; there are: sample_weight"),
+        ({"n_bin": 3}, "has no option 'n_bin'; there are: .*sample_weight"),
     ],
 )
 def test_displays_refuse_what_cannot_be_drawn(display, options, sentence):
