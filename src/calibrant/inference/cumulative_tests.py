@@ -10,7 +10,6 @@ scores.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, Unpack, overload
@@ -26,7 +25,7 @@ from calibrant.data.rows import check_same_index
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.formatting import plain_p_value
+from calibrant.formatting import p_equation
 from calibrant.inference.intervals import Clusters
 from calibrant.inference.null_simulation import (
     TIE,
@@ -44,10 +43,7 @@ from calibrant.measures.cumulative import (
     known_sigma,
 )
 from calibrant.measures.subpopulation import GroupCells, group_alone, read_group
-from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
-
-# Beyond about 38 sigma a P-value is smaller than any double, but it is not 0.
-SMALLEST = sys.float_info.min
+from calibrant.numerics.probability import SMALLEST, brownian_max, brownian_range, rank_p_value
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,11 +91,10 @@ class TestResult(Result):
         return self.n_resamples > 0 and self.p_value * (1 + self.n_resamples) < 1.5
 
     def _printed(self) -> list[str]:
-        sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
         statistic = f"{self.statistic:.4g} = {self.normalized:.3g} sigma"
-        head = f"{self.test}: {statistic}, p {sign} {number}"
+        found = p_equation(self.p_value, is_bound=self.is_least)
         rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
-        return [f"TestResult({head}, {rows}, {self.method})"]
+        return [f"TestResult({self.test}: {statistic}, {found}, {rows}, {self.method})"]
 
 
 class CumulativeTestOptions(RowOptions, total=False):

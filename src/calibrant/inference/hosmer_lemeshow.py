@@ -14,11 +14,11 @@ from calibrant._base import Result
 from calibrant.data import validation
 from calibrant.data.classes import one_problem
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, plain_p_value
-from calibrant.inference.cumulative_tests import SMALLEST
+from calibrant.formatting import TextTable, p_equation
 from calibrant.inference.slope_tests import hard_outcomes
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
+from calibrant.numerics.probability import SMALLEST
 
 __all__ = ["HosmerLemeshowResult", "hosmer_lemeshow_test"]
 
@@ -50,9 +50,9 @@ class HosmerLemeshowResult(Result):
     groups: BinTable
 
     def _printed(self) -> list[str | TextTable]:
-        sign, number = plain_p_value(self.p_value)
         found = f"chi2 = {self.statistic:.4g} on {self.degrees_of_freedom} degrees of freedom"
-        return [f"HosmerLemeshowResult({found}, p {sign} {number}, n = {self.n})", _CAUTION]
+        p_value = p_equation(self.p_value)
+        return [f"HosmerLemeshowResult({found}, {p_value}, n = {self.n})", _CAUTION]
 
 
 def hosmer_lemeshow_test(

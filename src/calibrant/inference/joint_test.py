@@ -32,12 +32,11 @@ from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, p_cells, p_text, plain_p_value
+from calibrant.formatting import TextTable, p_cells, p_equation, p_text
 from calibrant.formatting import cells as text_cells
-from calibrant.inference.cumulative_tests import SMALLEST
 from calibrant.inference.intervals import Cells, Clusters
 from calibrant.inference.null_simulation import NullCells
-from calibrant.numerics.probability import brownian_range, logit, monotone_root
+from calibrant.numerics.probability import SMALLEST, brownian_range, logit, monotone_root
 
 __all__ = ["CalibrationTest", "TestPart", "calibration_test", "joint_test"]
 
@@ -136,11 +135,9 @@ class CalibrationTest(TabularResult):
         return columns_of(self.parts, ("name", "statistic", "p_value", "p_asymptotic"))
 
     def _printed(self) -> list[str | TextTable]:
-        sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
-        text = f"p {sign} {number}"
+        text = p_equation(self.p_value, is_bound=self.is_least)
         if self.is_least and not math.isnan(self.p_asymptotic):
             text += f" by simulation, {p_text(self.p_asymptotic)} asymptotically"
-        rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         found = self._columns()
         table = {
             "part": found["name"],
@@ -148,6 +145,7 @@ class CalibrationTest(TabularResult):
             "p": p_cells(found["p_value"]),
             "p_asymptotic": p_cells(found["p_asymptotic"]),
         }
+        rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         head = f"CalibrationTest({text}, {rows}, {self.n_resamples} resamples)"
         return [head, TextTable(table)]
 

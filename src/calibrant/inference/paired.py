@@ -52,7 +52,6 @@ the mean of both models' predictions.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -68,7 +67,7 @@ from calibrant.data.validation import Generator
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.intervals import KAPPA, View
 from calibrant.measures.registry import RowLosses, shifted_norms
-from calibrant.numerics.probability import monotone_root, rank_p_value, weibull_quantile
+from calibrant.numerics.probability import SMALLEST, monotone_root, rank_p_value, weibull_quantile
 
 # Larger is safer for models that err in opposite directions, and less powerful for all others.
 # Measured, of a nominal 5%: see tests/null/test_compare_size.py.
@@ -77,8 +76,6 @@ _AGAINST = 2.0
 _MAX_NUMBERS, _MIN_RESAMPLES = 1 << 23, 300
 # Errors that are equal in exact arithmetic may differ by rounding.
 _ROUNDING = 1e-9
-# P-values smaller than any double are not 0.
-_SMALLEST = sys.float_info.min
 # With fewer rows of any but the most common outcome, their observed losses are not enough.
 _FEW_EVENTS = 15
 
@@ -318,10 +315,10 @@ class MeanLoss:
         """Return the interval and the P-values of a difference."""
         if self.standard_error == 0:
             # Equal in every row, or certain to differ.
-            p_values = (1.0 if sign * self.mean <= 0 else _SMALLEST for sign in (1, -1))
+            p_values = (1.0 if sign * self.mean <= 0 else SMALLEST for sign in (1, -1))
         else:
             t = self.mean / self.standard_error
-            p_values = (max(float(stdtr(self.dof, sign * t)), _SMALLEST) for sign in (-1, 1))
+            p_values = (max(float(stdtr(self.dof, sign * t)), SMALLEST) for sign in (-1, 1))
         return Difference(*self.interval(level), *p_values)
 
 

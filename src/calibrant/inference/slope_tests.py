@@ -22,9 +22,10 @@ from calibrant.data.classes import RowOptions, one_problem
 from calibrant.data.problem import Index, Pooled, Problem, joined
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.formatting import counted, plain_p_value
-from calibrant.inference.cumulative_tests import SMALLEST, TestResult
+from calibrant.formatting import counted, p_equation
+from calibrant.inference.cumulative_tests import TestResult
 from calibrant.inference.intervals import check_clusters, read_codes
+from calibrant.numerics.probability import SMALLEST
 from calibrant.numerics.regression import LogisticFit, fit_logistic, standardize
 
 
@@ -77,13 +78,13 @@ class SlopeTestResult(Result):
     n_clusters: int = 0
 
     def _printed(self) -> list[str]:
-        sign, number = plain_p_value(self.p_value)
         slope = f"slope {self.slope:.4g} +- {self.slope_error:.2g}"
         intercept = f"intercept at slope 1 {self.intercept:.4g} +- {self.intercept_error:.2g}"
         rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         without = f", without {counted(self.n_excluded, 'prediction')} of 0 or 1"
         without *= self.n_excluded > 0
-        return [f"SlopeTestResult({slope}, {intercept}, p {sign} {number}, {rows}{without})"]
+        p_value = p_equation(self.p_value)
+        return [f"SlopeTestResult({slope}, {intercept}, {p_value}, {rows}{without})"]
 
 
 class ClusterOptions(RowOptions, total=False):
