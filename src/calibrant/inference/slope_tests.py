@@ -19,7 +19,7 @@ from scipy.special import ndtri
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
 from calibrant.data.classes import RowOptions, one_problem
-from calibrant.data.problem import Index, Pooled, Problem, joined
+from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.formatting import counted, p_equation
@@ -185,7 +185,7 @@ def spiegelhalter_test(
         )
     n_clusters, dof = 0, math.inf
     if clusters is not None:
-        known = _Clustered.read(clusters, sample_weight, problem, pooled)
+        known = _read_clusters(clusters, sample_weight, problem, pooled)
         deviation, covariance = known.spread(factor[:, None])
         noise += max(float(covariance[0, 0]), 0.0)
         n_clusters, dof = known.n, _satterthwaite(deviation[:, 0])
@@ -298,9 +298,8 @@ def calibration_slope_test(
     problem = hard_outcomes(
         one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     )
-    everything = problem.rows.pooled
-    inner = np.flatnonzero((everything.score > 0) & (everything.score < 1))
-    pooled = joined([everything], inner)
+    pooled = problem.rows.pooled.inner
+    _check_logits(pooled)
     n = int(pooled.rows.sum())
     origin, x = relative_logits(pooled)
     # U' V^-1 U, in units of x where V is a multiple of the identity.
@@ -312,7 +311,7 @@ def calibration_slope_test(
         # The survival function of chi-squared with 2 degrees of freedom.
         p_value = math.exp(-statistic / 2)
     else:
-        known = _Clustered.read(clusters, sample_weight, problem, pooled)
+        known = _read_clusters(clusters, sample_weight, problem, pooled)
         _, excess = known.spread(np.column_stack((np.ones_like(u), u)))
         variance, direction = np.linalg.eigh(excess)
         along = np.array([pooled.residual.sum(), pooled.residual @ u]) @ direction
@@ -335,40 +334,24 @@ def calibration_slope_test(
 
 
 @dataclass(frozen=True, eq=False)
-class _Clustered:
-    """Rows that may depend on each other within clusters, all of scores that were pooled.
+class ClusteredRows:
+    """Rows that may depend on each other within clusters, all of scores that were pooled."""
 
-    Attributes
-    ----------
-    code
-        The cluster of each row.
-    place
-        The place of its score among those pooled.
-    score, true, weight
-        Its score, outcome and weight.
-    n
-        The number of clusters.
-    """
-
-    code: Index
-    place: Index
-    score: FloatArray
+    score: FloatArray  # score, true, weight: those of each row
     true: FloatArray
     weight: FloatArray
-    n: int
+    place: Index  # the place of its score among those pooled
+    code: Index  # its cluster
+    n: int  # the number of clusters
 
     @classmethod
-    def read(
-        cls, clusters: Any, sample_weight: Any, problem: Problem, pooled: Pooled
-    ) -> _Clustered:
-        """Read one cluster label per row; rows of other scores are left out."""
+    def of(cls, problem: Problem, pooled: Pooled, code: Index) -> ClusteredRows:
+        """Return the rows of a problem, known by their clusters, without those of other scores."""
         p, y, w = problem.rows.columns()
-        code = read_codes(clusters, sample_weight, problem.n)
         place = np.minimum(np.searchsorted(pooled.score, p), len(pooled.score) - 1)
         kept = pooled.score[place] == p
         names, code = np.unique(code[kept], return_inverse=True)
-        check_clusters(len(names))
-        return cls(code, place[kept], p[kept], y[kept], w[kept], len(names))
+        return cls(p[kept], y[kept], w[kept], place[kept], code, len(names))
 
     def totals(self, factors: FloatArray, expected: FloatArray | None = None) -> FloatArray:
         """Return the sums over each cluster of w (y - m) times factors at each pooled score.
@@ -390,6 +373,15 @@ class _Clustered:
         rows = (self.weight * (self.true - self.score))[:, None] * factors[self.place]
         correction = self.n / (self.n - 1)
         return deviation, correction * (deviation.T @ deviation) - rows.T @ rows
+
+
+def _read_clusters(
+    clusters: Any, sample_weight: Any, problem: Problem, pooled: Pooled
+) -> ClusteredRows:
+    """Read one cluster label per row; rows of scores that were not pooled are left out."""
+    rows = ClusteredRows.of(problem, pooled, read_codes(clusters, sample_weight, problem.n))
+    check_clusters(rows.n)
+    return rows
 
 
 def _satterthwaite(deviation: FloatArray) -> float:
@@ -428,8 +420,8 @@ def hard_outcomes(problem: Problem) -> Problem:
     return problem
 
 
-def relative_logits(pooled: Pooled) -> tuple[float, FloatArray]:
-    """Return the logit of one prediction, and how far those of all of them are from it."""
+def _check_logits(pooled: Pooled) -> None:
+    """Refuse scores between 0 and 1 that do not determine a slope."""
     if not len(pooled.score):
         raise CalibrantError(
             "must hold predictions strictly between 0 and 1 for the calibration slope, as logits "
@@ -443,6 +435,10 @@ def relative_logits(pooled: Pooled) -> tuple[float, FloatArray]:
             value=pooled.score[0],
             found="only {value}",
         )
+
+
+def relative_logits(pooled: Pooled) -> tuple[float, FloatArray]:
+    """Return the logit of one prediction, and how far those of all of them are from it."""
     x = np.log(pooled.score) - np.log1p(-pooled.score)
     middle = len(x) // 2
     near = pooled.score[middle]
@@ -474,9 +470,12 @@ class LogisticRecalibration:
         cls,
         pooled: Pooled,
         logits: tuple[float, FloatArray],
-        clusters: _Clustered | None = None,
+        clusters: ClusteredRows | None = None,
     ) -> LogisticRecalibration:
-        """Fit rows pooled by score, given the logit of one score and how far others are from it."""
+        """Fit rows pooled by score, given the logit of one score and how far others are from it.
+
+        Standard errors are those of maximum likelihood, or robust, from the sums over clusters.
+        """
         origin, x = logits
         ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
         if not len(ones) or not len(zeros):
@@ -499,7 +498,7 @@ class LogisticRecalibration:
 
 
 def _fitted(
-    x: FloatArray, offset: FloatArray, pooled: Pooled, clusters: _Clustered | None
+    x: FloatArray, offset: FloatArray, pooled: Pooled, clusters: ClusteredRows | None
 ) -> LogisticFit | None:
     """Return the fit of logits offset + a + x @ b; None where there is none."""
     squares = pooled.weight_squared
@@ -514,4 +513,4 @@ def _fitted(
     fitted = expit(offset + fit.intercept + x @ fit.slopes)
     scores = clusters.totals(np.column_stack((np.ones(len(x)), x)), fitted)
     spread = scores @ fit.inverse_information
-    return replace(fit, covariance=clusters.n / (clusters.n - 1) * (spread.T @ spread))
+    return replace(fit, covariance=clusters.n / max(clusters.n - 1, 1) * (spread.T @ spread))

@@ -197,7 +197,7 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
         return cells
     single = rows.take(np.flatnonzero(near)).pooled
     order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
-    return joined((cells, single), order)
+    return joined((cells, single)).some(order)
 
 
 def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
