@@ -160,34 +160,49 @@ def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
     return CumulativeCurve(differences.fraction, score, differences.deviation, differences.sigma)
 
 
+def moves_in_cells(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Return how much cumulative sums rise and how much they fall within each cell of a sketch.
+
+    They rise by sum w y (1 - p) / W, and fall by sum w (1 - y) p / W.
+    """
+    n_cells = round(1 / problem.cell_width)
+    residual = problem.cell_sums(UniformBins.of(n_cells).index, n_cells)[3] / problem.weight
+    return residual[1], -residual[0]
+
+
+def bounds_in_cells(rise: FloatArray, fall: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return bounds of cumulative sums within cells where they rise and fall by so much in total.
+
+    From a at the start to b at the end of a cell they stay above max(a - fall, b - rise) and below
+    min(a + rise, b + fall), in whatever order its rows are.
+    """
+    end = np.cumsum(rise - fall)
+    start = np.append(0.0, end[:-1])
+    return np.maximum(start - fall, end - rise), np.minimum(start + rise, end + fall)
+
+
 def excursion_error(problem: Problem) -> float:
     """Bound how much larger the excursion over the rows of a sketch may be than over its cells.
 
-    Within a cell cumulative sums rise by sum w y (1 - p) and fall by sum w (1 - y) p in total: they
-    exceed the values at its ends by at most the smaller of these.
+    Within a cell cumulative sums exceed the values at its ends by at most the smaller of what they
+    rise and what they fall.
     """
     if problem.is_exact:
         return 0.0
-    n_cells = round(1 / problem.cell_width)
-    residual = problem.cell_sums(UniformBins.of(n_cells).index, n_cells)[3]
-    return float(np.minimum(residual[1], -residual[0]).max()) / problem.weight + _ROUNDING
+    return float(np.minimum(*moves_in_cells(problem)).max()) + _ROUNDING
 
 
 def _pooled_between_extremes(rows: Sample) -> Pooled:
     """Return 0/1 outcomes of weight 1 pooled by score near the extremes, by cell elsewhere.
 
-    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Where these rise
-    by a and fall by b in total within a cell, they stay below min(start + a, end + b) and above
-    max(start - b, end - a). Only where that is beyond all ends of cells are rows sorted.
+    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Only where they
+    may be beyond all ends within a cell are rows sorted.
     """
     bins = UniformBins.of(_CELLS)
     count, _, pred, residual, _ = rows.cell_sums(bins.index, _CELLS)
-    rise, fall = residual[1], -residual[0]
-    end = np.cumsum(rise - fall)
-    start = np.append(0.0, end[:-1])
-    above = np.minimum(start + rise, end + fall) > max(float(end.max()), 0.0)
-    below = np.maximum(start - fall, end - rise) < min(float(end.min()), 0.0)
-    is_open = above | below
+    end = np.cumsum(residual.sum(axis=0))
+    low, high = bounds_in_cells(residual[1], -residual[0])
+    is_open = (high > max(float(end.max()), 0.0)) | (low < min(float(end.min()), 0.0))
     (closed,) = np.nonzero((count.sum(axis=0) > 0) & ~is_open)
     n, p = count[:, closed].sum(axis=0), pred[:, closed].sum(axis=0)
     true = count[1, closed]

@@ -27,6 +27,7 @@ from calibrant.data.classes import RowOptions, reduce_classes
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
+from calibrant.measures.cumulative import bounds_in_cells, moves_in_cells
 from calibrant.measures.registry import L2Norm, LinearImage, Measure, MeasureInfo
 
 __all__ = ["averaged_two_bin_error"]
@@ -72,28 +73,16 @@ class TwoBinError(Measure):
         whole = problem.weight**2
         return (whole * value - _squared_residuals(problem)) / (whole - squares)
 
-    def null_mean(self, problem: Problem) -> float:
-        """Return the exact mean of the error under perfect calibration, given the scores."""
-        if self.unbiased:
-            return 0.0
-        pooled = problem.pooled
-        variance = pooled.score * (1 - pooled.score) - np.square(pooled.spread)
-        return float(pooled.weight_squared @ variance) / problem.weight**2
-
     def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves.
 
-        Within a cell of a sketch, C starts at a and ends at b, rising by u and falling by v in
-        total: it stays between max(a - v, b - u) and min(a + u, b + v), wherever the rows are.
+        Within each cell of a sketch C has bounds, wherever in it the rows are.
         """
         if problem.is_exact:
             return 0.0
-        n_cells = round(1 / problem.cell_width)
-        deviation = problem.cell_sums(UniformBins.of(n_cells).index, n_cells)[3] / problem.weight
-        rise, fall = deviation[1], -deviation[0]
-        end = np.cumsum(rise - fall)
-        start, total = np.append(0.0, end[:-1]), end[-1]
-        low, high = np.maximum(start - fall, end - rise), np.minimum(start + rise, end + fall)
+        rise, fall = moves_in_cells(problem)
+        total = float((rise - fall).sum())
+        low, high = bounds_in_cells(rise, fall)
 
         def squares(below: FloatArray) -> FloatArray:
             return np.asarray(below**2 + (total - below) ** 2)
