@@ -142,7 +142,7 @@ class Clusters:
         """Return n rows, each a cluster of its own."""
         return cls.of_codes(np.arange(n), rng)
 
-    @property
+    @cached_property
     def n_bundles(self) -> int:
         """The number of bundles of clusters, or of clusters where they are few."""
         return int(self.bundle.max()) + 1
@@ -157,14 +157,20 @@ class Clusters:
             start, sign = rows.stop, self.sign[rows]
             yield self.bundle[rows], p, y, sign if w is None else w * sign
 
+    def totals(
+        self, problem: Problem, cell_of: CellOf, n_cells: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Return the residual totals of bundles, shape (bundles, cells), and their weights."""
+        totals, weight = np.zeros(self.n_bundles * n_cells), np.zeros(self.n_bundles)
+        for bundle, p, y, w in self.blocks(problem):
+            np.add.at(totals, bundle * n_cells + cell_of(p), w * (y - p))
+            weight += np.bincount(bundle, w, minlength=self.n_bundles)
+        return totals.reshape(self.n_bundles, n_cells), weight
+
     def moves(self, problem: Problem, cell_of: CellOf, residual: FloatArray) -> FloatArray:
         """Return the deviations of the residual totals of bundles, shape (bundles, cells)."""
-        n_cells, n_bundles = len(residual), self.n_bundles
-        moved, weight = np.zeros(n_bundles * n_cells), np.zeros(n_bundles)
-        for bundle, p, y, w in self.blocks(problem):
-            np.add.at(moved, bundle * n_cells + cell_of(p), w * (y - p))
-            weight += np.bincount(bundle, w, minlength=n_bundles)
-        moves = moved.reshape(n_bundles, n_cells) - np.outer(weight / problem.weight, residual)
+        totals, weight = self.totals(problem, cell_of, len(residual))
+        moves = totals - np.outer(weight / problem.weight, residual)
         return np.asarray(moves * np.sqrt(self.n / (self.n - 1)))
 
 
