@@ -14,9 +14,9 @@ import calibrant as cb
 from calibrant.assessment.verdict import Findings, ScoreRange
 from calibrant.curves.curve import Curve
 from calibrant.data.classes import one_problem
+from calibrant.inference.cells import Clusters
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults, find_faults
-from calibrant.inference.intervals import Clusters
 from calibrant.measures.point_masses import PointMasses
 
 

@@ -47,7 +47,7 @@ from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.problem import CellOf, Index, Pooled, Problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals import Cells, Clusters
+from calibrant.inference.cells import Cells, Clusters
 from calibrant.measures.binned import BinCells
 from calibrant.numerics import smoothing
 from calibrant.numerics.probability import (

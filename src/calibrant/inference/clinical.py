@@ -19,7 +19,8 @@ from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import TextTable, counted, decimals, percent
-from calibrant.inference.intervals import Cells, Clusters, Question, read_codes
+from calibrant.inference.cells import Cells, Clusters, read_codes
+from calibrant.inference.intervals import Question
 from calibrant.inference.slope_tests import (
     ClusteredRows,
     LogisticRecalibration,

@@ -65,10 +65,12 @@ from calibrant.data.classes import ClassTable, check_is_one, read_table, reduce_
 from calibrant.data.problem import Index
 from calibrant.data.validation import Generator
 from calibrant.inference.estimate import Estimate
-from calibrant.inference.intervals import KAPPA, View
+from calibrant.inference.intervals import View
 from calibrant.measures.registry import RowLosses, shifted_norms
 from calibrant.numerics.probability import SMALLEST, monotone_root, rank_p_value, weibull_quantile
 
+# Standard deviations by which the image of minimum norm may be nearer to 0 than the one moved back.
+KAPPA = 1.25
 # Larger is safer for models that err in opposite directions, and less powerful for all others.
 # Measured, of a nominal 5%: see tests/null/test_compare_size.py.
 _AGAINST = 2.0
