@@ -20,8 +20,8 @@ from calibrant.data.classes import one_problem
 from calibrant.data.problem import Problem
 from calibrant.datasets import SCENARIOS, simulate
 from calibrant.datasets.scenarios import LogitNormalScores
+from calibrant.inference.fitted_curve import FittedCurve
 from calibrant.inference.slope_tests import LogisticRecalibration, relative_logits
-from calibrant.measures.curve_distance import FittedCurve
 from studies.frame import Part, Report, Row, Study, Tables, grid, page
 
 NAME = "clinical"

@@ -32,11 +32,10 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
 from calibrant.inference.cells import Clusters
-from calibrant.inference.clinical import CurveNoise
+from calibrant.inference.fitted_curve import CurveNoise, FittedCurve
 from calibrant.inference.intervals import Question
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning
-from calibrant.measures.curve_distance import FittedCurve
 from calibrant.measures.density import (
     Bandwidth,
     Densities,

@@ -19,7 +19,8 @@ from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import TextTable, counted, decimals, percent
-from calibrant.inference.cells import Cells, Clusters, read_codes
+from calibrant.inference.cells import Clusters, read_codes
+from calibrant.inference.fitted_curve import CurveDistance, CurveNoise, FittedCurve, SmootherName
 from calibrant.inference.intervals import Question
 from calibrant.inference.slope_tests import (
     ClusteredRows,
@@ -27,8 +28,7 @@ from calibrant.inference.slope_tests import (
     hard_outcomes,
     relative_logits,
 )
-from calibrant.measures.curve_distance import CurveDistance, FittedCurve, SmootherName
-from calibrant.numerics.probability import logit, proportion_lower, weibull_quantile
+from calibrant.numerics.probability import logit, proportion_lower
 
 __all__ = ["ClinicalEstimate", "ClinicalSummary", "clinical_summary"]
 
@@ -298,26 +298,14 @@ _NONE = ClinicalEstimate(math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of 0/1 outcomes, and how measures of them vary.
-
-    Attributes
-    ----------
-    problem
-        The problem of the rows.
-    p, y, w
-        Predictions, outcomes and weights.
-    cluster
-        The number of the cluster of each row, or None.
-    level
-        Confidence level.
-    """
+    """Rows of 0/1 outcomes, and how measures of them vary."""
 
     problem: Problem
-    p: FloatArray
+    p: FloatArray  # p, y, w: predictions, outcomes and weights
     y: FloatArray
     w: FloatArray
-    cluster: Index | None
-    level: float
+    cluster: Index | None  # the number of the cluster of each row
+    level: float  # confidence level
 
     @classmethod
     def of(cls, problem: Problem, cluster: Index | None, level: float) -> Rows:
@@ -470,47 +458,3 @@ def _quantiles(
         low, high = (band.quantile(q) for band in bands)
         found[name] = ClinicalEstimate(curve.quantile(q), low, min(high, 1.0))
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class CurveNoise:
-    """The noise of a fitted curve.
-
-    Attributes
-    ----------
-    curve
-        The curve.
-    calibrated_sd
-        Its standard deviation under perfect calibration, at the mean scores of cells.
-    sd
-        That of its residuals, but no less: where rows are few, residuals may say too little.
-    farthest
-        Of simulated noise, the maximum over the curve in units of its own standard deviation.
-    """
-
-    curve: FittedCurve
-    calibrated_sd: FloatArray
-    sd: FloatArray
-    farthest: FloatArray
-
-    @classmethod
-    def of(cls, curve: FittedCurve, problem: Problem, question: Question) -> CurveNoise:
-        """Simulate the noise of the curve of a problem."""
-        fitted = curve.cells
-        cells = Cells.gather(problem, fitted.index, len(fitted.weight), question.clusters)
-        needed = max(question.n_resamples, validation.min_resamples(question.level))
-        noise = cells.noise(needed, question.rng) / fitted.weight @ curve.matrix.T
-        sd = noise.std(axis=0)
-        expected = curve.matrix**2 @ (cells.calibrated_variance / fitted.weight**2)
-        calibrated = np.sqrt(expected)
-        farthest = (np.abs(noise) / np.where(sd > 0, sd, 1.0)).max(axis=1)
-        return cls(curve, calibrated, np.maximum(sd, calibrated), farthest)
-
-    @property
-    def sd_at_scores(self) -> FloatArray:
-        """The standard deviation at every score."""
-        return np.interp(self.curve.score, self.curve.cells.score, self.sd)
-
-    def critical(self, level: float) -> float:
-        """Return the number of standard deviations that the whole curve keeps within."""
-        return weibull_quantile(self.farthest, level)

@@ -207,17 +207,10 @@ def permuted_within(cells: GroupCells) -> Null:
 
 @dataclass(frozen=True, eq=False)
 class NullCells:
-    """Residual totals of cells of scores, observed and under perfect calibration.
+    """Residual totals of cells of scores, observed and under perfect calibration."""
 
-    Attributes
-    ----------
-    cells
-        The rows summed over cells, each of which holds some, in order of scores.
-    draw
-        Takes a number of resamples and a generator to residual totals of shape (resamples, cells).
-    """
-
-    cells: Cells
+    cells: Cells  # the rows summed over cells, each of which holds some, in order of scores
+    # Takes a number of resamples and a generator to residual totals of shape (resamples, cells).
     draw: Callable[[int, Generator], FloatArray]
 
     @classmethod

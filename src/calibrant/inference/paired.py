@@ -18,7 +18,7 @@ of a least favourable population, in three steps.
    they have rows in common; and likewise for b. This matters where the two models err in opposite
    directions. Tails of less than 2.3% have a normal quantile beyond AGAINST, which is used instead.
 2. a is calibrated wherever it does not clearly err: g has the minimum norm among images within
-   KAPPA standard deviations of a's (the same KAPPA as for a single error). Noise adds most to it.
+   KAPPA standard deviations of a's. Noise adds most to it.
 3. b's image is as observed, after moving; on average it lies further from 0 than the population's,
    which makes noise add less to it.
 
@@ -69,9 +69,8 @@ from calibrant.inference.intervals import View
 from calibrant.measures.registry import RowLosses, shifted_norms
 from calibrant.numerics.probability import SMALLEST, monotone_root, rank_p_value, weibull_quantile
 
-# Standard deviations by which the image of minimum norm may be nearer to 0 than the one moved back.
 KAPPA = 1.25
-# Larger is safer for models that err in opposite directions, and less powerful for all others.
+# A larger one is safer for models that err in opposite directions, less powerful for all others.
 # Measured, of a nominal 5%: see tests/null/test_compare_size.py.
 _AGAINST = 2.0
 # Numbers in all resamples of one model, and the minimum number of resamples whatever their size.

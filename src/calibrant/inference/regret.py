@@ -213,24 +213,12 @@ def first_acted_on(problem: Problem, threshold: ArrayLike) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class Cutoffs:
-    """All cut-offs of one problem: sums over the rows below each.
-
-    Attributes
-    ----------
-    problem
-        The problem.
-    pooled
-        Its rows pooled by score.
-    squares
-        The sums of w^2 below each score, and at last of all rows.
-    true_squares
-        The same of w^2 y, with weights that do not depend on the outcome at a score.
-    """
+    """All cut-offs of one problem: sums over the rows below each."""
 
     problem: Problem
     pooled: Pooled
-    squares: FloatArray
-    true_squares: FloatArray
+    squares: FloatArray  # the sums of w^2 below each score, and at last of all rows
+    true_squares: FloatArray  # of w^2 y, with weights that do not depend on the outcome at a score
 
     @classmethod
     def of(cls, problem: Problem) -> Cutoffs:

@@ -138,19 +138,11 @@ def curve_bandwidth(problem: Problem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSpectrum:
-    """Residuals ready to be smoothed at some scales.
+    """Residuals ready to be smoothed at some scales."""
 
-    Attributes
-    ----------
-    a, length
-        Cosine coefficients of the residual measure over an interval, and its length.
-    constant
-        The error of other rows, which does not depend on the scale.
-    """
-
-    a: FloatArray
-    length: float = 1.0
-    constant: float = 0.0
+    a: FloatArray  # the cosine coefficients of the residual measure over an interval
+    length: float = 1.0  # of that interval
+    constant: float = 0.0  # the error of other rows, which does not depend on the scale
 
     def norm(self, scale: float, *, rough: bool = False) -> tuple[float, float]:
         """Return smECE at a scale and its derivative."""
