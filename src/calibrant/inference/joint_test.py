@@ -2,16 +2,11 @@
 
 No single statistic has power against every kind of miscalibration. Six of them, each with power
 where others have little, are computed from residual totals over cells of scores, for the observed
-outcomes and for resamples of the null hypothesis; :func:`calibration_test` defines them.
-
-Each statistic of each of the 1 + n_resamples samples has a rank among them, and each sample the
-minimum of its ranks over the statistics. The rank of the observed minimum among all minima is the
-joint P-value. As the samples are exchangeable under the null hypothesis, it is valid whatever n and
-however the statistics depend on each other. Equal minima are ordered by the largest of the
-standardised statistics, which is exchangeable too. At most six times as many minima as ranks of one
-statistic are as small: the joint P-value is at most six times that of any part.
-
-Beside it stands a bound that does not end at 1 / (1 + n_resamples), by asymptotic tails.
+outcomes and for resamples of the null hypothesis; :func:`calibration_test` defines them, and the
+joint P-value by ranks. As the samples are exchangeable under the null hypothesis, it is valid
+whatever n and however the statistics depend on each other. Equal minima of ranks are ordered by the
+largest of the standardised statistics, which is exchangeable too. At most six times as many minima
+as ranks of one statistic are as small: the joint P-value is at most six times that of any part.
 """
 
 from __future__ import annotations

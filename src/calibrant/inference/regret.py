@@ -1,24 +1,9 @@
 """What miscalibration costs at a threshold, with an interval.
 
-Acting on the rows with p >= t, a false alarm costs t and a miss 1 - t: the costs for which acting
-pays from a probability of t on. With G(c) = (1/W) sum of w (t - y) over rows with p < c, acting
-from the cut-off c on instead of t saves G(c) - G(t). The isotonic recalibration, like any monotone
-one, moves the cut-off; it moves it where that saves most:
-
-    regret(t) = max over c of G(c) - G(t) >= 0.
-
-Its interval. With D(c) = d(c) + e(c) what the cut-off c saves on the sample, in the population, and
-the noise of it, the target is theta = max d(c), observed is T = max D(c), a maximum that noise
-raises. Let a be half of 1 - level, z the normal quantile of 1 - a, and sd(c) that of e(c).
-
-How high?  high = max over c of D(c) + z sd(c). Whatever the best cut-off c* is, it is one and the
-same for all samples: D(c*) + z sd(c*) falls below theta with probability a, and high is at least
-that. As for rates, sd grows with what is to be excluded.
-
-How low?  low = T - Q_{1-a}[max over c of g(c) + e(c)] + max g(c), g being D cut to the height
-max D(c) - KAPPA sd(c): the population in which most cut-offs are equally good among those that the
-sample does not contradict. The noise is that of outcomes of probability t, for which no cut-off is
-better than another: sums outwards from t, one at either side of it.
+Any monotone recalibration moves the cut-off from which on rows are acted on; the isotonic one moves
+it where that saves most. The notes of :func:`threshold_regret` define D(c), what the cut-off c
+saves, and the ends of the interval. Noise is that of outcomes of probability t, for which no
+cut-off is better than another: sums outwards from the threshold t, one at either side of it.
 """
 
 from __future__ import annotations

@@ -1,14 +1,8 @@
 """The averaged two-bin error (ATB): a calibration error that cannot be gamed on a finite sample.
 
-Cut the scores at q, so that there are two bins, and add up the squares of their total deviations;
-then average over q uniform on [0, 1]. With C(q) = (1/W) sum over rows with p < q of w (y - p) and
-r = y - p:
-
-    ATB = integral of C(q)^2 + (C(1) - C(q))^2 over q in [0, 1]
-        = (1/W^2) sum_ij w_i w_j r_i r_j (1 - abs(p_i - p_j)).
-
-Between two scores C is constant: the integral is a sum of squares in which nothing cancels. Its
-root is the L2 norm of a linear function of the residuals, which gives it intervals.
+The deviation C(q) of :func:`averaged_two_bin_error` is constant between two scores: the integral is
+a sum of squares in which nothing cancels. Its root is the L2 norm of a linear function of the
+residuals, which gives it intervals.
 """
 
 from __future__ import annotations
