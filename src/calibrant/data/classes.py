@@ -292,6 +292,18 @@ def one_problem(
     return next(reduction.problems())
 
 
+def hard_problem(*given: Any) -> Problem:
+    """Read input as :func:`one_problem` does, refusing soft labels."""
+    problem = one_problem(*given)
+    if problem.is_soft:
+        raise CalibrantError(
+            "must be 0 or 1 for a test, as the noise of soft labels is unknown",
+            argument="y_true",
+            found="soft labels",
+        )
+    return problem
+
+
 def rows_by_model(y_true: Any, y_prob: Any) -> dict[str, tuple[Any, Any]]:
     """Return what is given of each of several models by name, or of one by the name ""."""
     if isinstance(y_true, Mapping):

@@ -14,7 +14,7 @@ from scipy.special import expit, ndtri, stdtrit
 
 from calibrant._base import FloatArray, Result, TabularResult
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import hard_problem
 from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
 from calibrant.data.validation import Generator, read_generator
@@ -25,7 +25,6 @@ from calibrant.inference.intervals import Question
 from calibrant.inference.slope_tests import (
     ClusteredRows,
     LogisticRecalibration,
-    hard_outcomes,
     relative_logits,
 )
 from calibrant.numerics.probability import logit, proportion_lower
@@ -269,9 +268,7 @@ def clinical_summary(
     y_true, y_prob, sample_weight, clusters = read_columns(
         data, align, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, clusters=clusters
     )
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     codes, known = None, None
     if clusters is not None:
         codes = read_codes(clusters, sample_weight, problem.n, stacklevel=3)

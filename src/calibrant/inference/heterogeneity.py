@@ -27,14 +27,13 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import hard_problem
 from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Problem
 from calibrant.data.rows import Sample
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, interval_cells, percent
 from calibrant.inference.clinical import ClinicalEstimate, Rows
-from calibrant.inference.slope_tests import hard_outcomes
 from calibrant.numerics.probability import monotone_root
 
 __all__ = ["CentreRow", "Heterogeneity", "RandomEffects", "heterogeneity", "random_effects"]
@@ -367,9 +366,7 @@ def heterogeneity(
     """
     level = validation.as_level(level)
     validation.check_choice(prediction, "prediction", ("integrated", "t"))
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     names, parts = _centres(problem, centre, sample_weight)
     rows, effects = [], []
     for name, part in zip(names, parts, strict=True):

@@ -12,10 +12,9 @@ from scipy.special import chdtrc
 
 from calibrant._base import Result
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import hard_problem
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, p_equation
-from calibrant.inference.slope_tests import hard_outcomes
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
 from calibrant.numerics.probability import SMALLEST
@@ -119,7 +118,7 @@ def hosmer_lemeshow_test(
     """
     n_groups = validation.as_count(n_groups, "n_groups", minimum=2)
     fitted = validation.as_flag(fitted, "fitted")
-    problem = hard_outcomes(one_problem(y_true, y_prob, None, multiclass, labels, pos_label))
+    problem = hard_problem(y_true, y_prob, None, multiclass, labels, pos_label)
     table = table_of(problem, read_binning(n_groups, "quantile", "left").bins(problem))
     degrees = len(table.n) - 2 * fitted
     if degrees < 1:

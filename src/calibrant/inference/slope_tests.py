@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import RowOptions, hard_problem
 from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
@@ -171,9 +171,7 @@ def spiegelhalter_test(
     >>> spiegelhalter_test([0, 1, 1, 0, 1], [0.9, 0.8, 0.9, 0.1, 0.7])
     TestResult(Brier score above expected: 0.064 = 0.623 sigma, p = 0.53, n = 5, asymptotic)
     """
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     pooled = problem.pooled
     factor = 1 - 2 * pooled.score
     noise = float(pooled.weight_squared @ (factor**2 * pooled.score * (1 - pooled.score)))
@@ -295,9 +293,7 @@ def calibration_slope_test(
     SlopeTestResult(slope 1.155 +- 0.1, intercept at slope 1 -0.1256 +- 0.1, p = 0.15, n = 731)
     """
     level = validation.as_level(level)
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     pooled = problem.rows.pooled.inner
     _check_logits(pooled)
     n = int(pooled.rows.sum())
@@ -407,17 +403,6 @@ def _two_sided(z: float, dof: float) -> float:
 def _interval(value: float, error: float, level: float) -> tuple[float, float]:
     reach = float(ndtri((1 + level) / 2)) * error
     return value - reach, value + reach
-
-
-def hard_outcomes(problem: Problem) -> Problem:
-    """Return the problem, refusing soft labels."""
-    if problem.is_soft:
-        raise CalibrantError(
-            "must be 0 or 1 for a test, as the noise of soft labels is unknown",
-            argument="y_true",
-            found="soft labels",
-        )
-    return problem
 
 
 def _check_logits(pooled: Pooled) -> None:
