@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import Result
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import RowOptions, one_problem, rows_or_sketch
 from calibrant.data.problem import Problem
 from calibrant.data.rows import check_same_index
 from calibrant.data.sketch import Sketch
@@ -107,14 +107,7 @@ class CumulativeTestOptions(RowOptions, total=False):
     rng: int | Generator
 
 
-@overload
-def cumulative_test(
-    y_true: Sketch | Problem, **options: Unpack[CumulativeTestOptions]
-) -> TestResult: ...
-@overload
-def cumulative_test(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeTestOptions]
-) -> TestResult: ...
+@rows_or_sketch
 def cumulative_test(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
@@ -421,12 +414,7 @@ def _read_test(
     return ExcursionTest(Statistic(statistic), n_simulated, read_generator(rng))
 
 
-@overload
-def certificate(y_true: Sketch | Problem, *, level: float = 0.95) -> float: ...
-@overload
-def certificate(
-    y_true: ArrayLike, y_prob: ArrayLike, *, level: float = 0.95, **options: Unpack[RowOptions]
-) -> float: ...
+@rows_or_sketch
 def certificate(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,

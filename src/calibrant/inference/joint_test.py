@@ -15,14 +15,14 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import one_problem, rows_or_sketch
 from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
@@ -145,22 +145,7 @@ class CalibrationTest(TabularResult):
         return [head, TextTable(table)]
 
 
-class CalibrationTestOptions(RowOptions, total=False):
-    """Options of :func:`calibration_test`."""
-
-    clusters: ArrayLike | None
-    n_resamples: int
-    rng: int | Generator
-
-
-@overload
-def calibration_test(
-    y_true: Sketch | Problem, **options: Unpack[CalibrationTestOptions]
-) -> CalibrationTest: ...
-@overload
-def calibration_test(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CalibrationTestOptions]
-) -> CalibrationTest: ...
+@rows_or_sketch
 def calibration_test(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,

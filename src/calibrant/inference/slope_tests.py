@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -18,7 +18,7 @@ from scipy.special import ndtri
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, hard_problem
+from calibrant.data.classes import hard_problem, rows_or_sketch
 from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
@@ -87,18 +87,7 @@ class SlopeTestResult(Result):
         return [f"SlopeTestResult({slope}, {intercept}, {p_value}, {rows}{without})"]
 
 
-class ClusterOptions(RowOptions, total=False):
-    """Options of a test of rows that may depend on each other."""
-
-    clusters: ArrayLike | None
-
-
-@overload
-def spiegelhalter_test(y_true: Sketch, **options: Unpack[ClusterOptions]) -> TestResult: ...
-@overload
-def spiegelhalter_test(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[ClusterOptions]
-) -> TestResult: ...
+@rows_or_sketch
 def spiegelhalter_test(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

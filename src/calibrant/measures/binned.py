@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,7 +28,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
 from calibrant.data.binning import Binning, Bins, BinsByCount, Convex, EqualMass, Fixed, Side
-from calibrant.data.classes import Norm, RowOptions, read_table, reduce_classes, reduce_table
+from calibrant.data.classes import Norm, read_table, reduce_classes, reduce_table, rows_or_sketch
 from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array
@@ -48,28 +48,6 @@ _CHOSEN_BY_OUTCOMES = (binning.largest_monotone, binning.leave_one_out)
 _CELLS_PER_BIN, _FEW_BINS = 16, 512
 # More bins would take more resamples than fit into memory.
 _MAX_BINS = 1 << 14
-
-
-class MceOptions(RowOptions, total=False):
-    """Options of :func:`mce`."""
-
-    n_bins: BinCount
-    strategy: Strategy
-    assignment: Literal["hard", "convex"]
-    closed: Side
-
-
-class SoftLabelOptions(MceOptions, total=False):
-    """Options of :func:`soft_label_ece`."""
-
-    norm: Literal["l1", "l2", "max"]
-    weighting: Literal["mass", "width"]
-
-
-class EceOptions(SoftLabelOptions, total=False):
-    """Options of :func:`ece`."""
-
-    debias: bool
 
 
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
@@ -261,10 +239,7 @@ def _checked_edges(strategy: Any) -> tuple[float, ...]:
     return tuple(edges.astype(np.float64).tolist())
 
 
-@overload
-def ece(y_true: Sketch, **options: Unpack[EceOptions]) -> float: ...
-@overload
-def ece(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[EceOptions]) -> float: ...
+@rows_or_sketch
 def ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -349,10 +324,7 @@ def ece(
     return reduction.measure(error, error.norm)
 
 
-@overload
-def mce(y_true: Sketch, **options: Unpack[MceOptions]) -> float: ...
-@overload
-def mce(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[MceOptions]) -> float: ...
+@rows_or_sketch
 def mce(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -496,12 +468,7 @@ def ace(
     return reduction.measure(error, error.norm)
 
 
-@overload
-def soft_label_ece(y_true: Sketch, **options: Unpack[SoftLabelOptions]) -> float: ...
-@overload
-def soft_label_ece(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[SoftLabelOptions]
-) -> float: ...
+@rows_or_sketch
 def soft_label_ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray, TabularResult
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
-from calibrant.data.classes import RowOptions, one_problem, reduce_classes
+from calibrant.data.classes import one_problem, reduce_classes, rows_or_sketch
 from calibrant.data.problem import Pooled, Problem, joined
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
@@ -40,12 +40,6 @@ _MANY, _CELLS = 1 << 17, 1 << 16
 _ROUNDING = 1e-9
 # Cells for the noise of cumulative sums, which exceed those at cell ends by 0.03 sigma on average.
 _MAX_NOISE_CELLS = 512
-
-
-class CumulativeOptions(RowOptions, total=False):
-    """Options of :func:`ecce_mad` and :func:`ecce_r`."""
-
-    normalize: bool
 
 
 class Statistic(Enum):
@@ -278,12 +272,7 @@ def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> C
     return CumulativeError(statistic, validation.as_flag(normalize, "normalize"))
 
 
-@overload
-def ecce_mad(y_true: Sketch, **options: Unpack[CumulativeOptions]) -> float: ...
-@overload
-def ecce_mad(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeOptions]
-) -> float: ...
+@rows_or_sketch
 def ecce_mad(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -352,10 +341,7 @@ def ecce_mad(
     return reduction.measure(error)
 
 
-@overload
-def ecce_r(y_true: Sketch, **options: Unpack[CumulativeOptions]) -> float: ...
-@overload
-def ecce_r(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeOptions]) -> float: ...
+@rows_or_sketch
 def ecce_r(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -430,14 +416,7 @@ def ecce_r(
     return reduction.measure(error)
 
 
-@overload
-def cumulative_curve(
-    y_true: Sketch | Problem, **options: Unpack[RowOptions]
-) -> CumulativeCurve: ...
-@overload
-def cumulative_curve(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]
-) -> CumulativeCurve: ...
+@rows_or_sketch
 def cumulative_curve(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,

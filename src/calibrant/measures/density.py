@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import ClassTable, RowOptions, read_classes, reduce_classes
+from calibrant.data.classes import ClassTable, read_classes, reduce_classes, rows_or_sketch
 from calibrant.data.problem import Problem, Quantity
 from calibrant.data.rows import row_values
 from calibrant.data.sketch import Sketch
@@ -71,14 +71,6 @@ _CHUNK = 1 << 22
 # bandwidth and of each class.
 _MAX_SECONDS, _KERNEL, _BANDWIDTH, _CLASS = 5.0, 5e-9, 3.5e-9, 6e-10
 _SMALLEST = np.nextafter(0.0, 1.0)
-
-
-class DensityOptions(RowOptions, total=False):
-    """Options of :func:`density_ece`."""
-
-    bandwidth: Bandwidth
-    kernel: Literal["gaussian", "triweight"]
-    bounds: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -371,12 +363,7 @@ def canonical_error(table: ClassTable, bandwidth: float | None = None) -> float:
     return float(absolute[np.argmin(squared)] / w.sum())
 
 
-@overload
-def density_ece(y_true: Sketch, **options: Unpack[DensityOptions]) -> float: ...
-@overload
-def density_ece(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[DensityOptions]
-) -> float: ...
+@rows_or_sketch
 def density_ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

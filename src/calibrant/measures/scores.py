@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable, RowOptions, one_problem, read_table, reduce_table
+from calibrant.data.classes import ClassTable, one_problem, read_table, reduce_table, rows_or_sketch
 from calibrant.data.problem import Block, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
@@ -74,10 +74,7 @@ class LogScore(Measure):
         return _mean_loss(problem.rows.blocks(), _cross_entropy)
 
 
-@overload
-def brier_score(y_true: Sketch, **options: Unpack[RowOptions]) -> float: ...
-@overload
-def brier_score(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]) -> float: ...
+@rows_or_sketch
 def brier_score(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

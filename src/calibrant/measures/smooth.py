@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, Unpack, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,7 +29,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import RowOptions, reduce_classes
+from calibrant.data.classes import reduce_classes, rows_or_sketch
 from calibrant.data.problem import Index, Line, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
@@ -73,13 +73,6 @@ _ROUNDING = 1e-17
 _TOLERANCE, _ROUGH_TOLERANCE = 3e-7, 3e-3
 # Where few cells hold rows, their noise is smoothed by a matrix product over the cells near them.
 _FEW_PER_CELL = 16
-
-
-class SmoothOptions(RowOptions, total=False):
-    """Options of :func:`smooth_ece`."""
-
-    bandwidth: float | None
-    scale: Literal["probability", "logit"] | Increasing
 
 
 @dataclass(frozen=True)
@@ -530,10 +523,7 @@ def read_smooth_error(
     return SmoothError(width, known[str(scale)])
 
 
-@overload
-def smooth_ece(y_true: Sketch, **options: Unpack[SmoothOptions]) -> float: ...
-@overload
-def smooth_ece(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[SmoothOptions]) -> float: ...
+@rows_or_sketch
 def smooth_ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -17,7 +17,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import RowOptions, reduce_classes
+from calibrant.data.classes import reduce_classes, rows_or_sketch
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
@@ -30,12 +30,6 @@ __all__ = ["averaged_two_bin_error"]
 _NOISE_CELLS = 512
 # What rounding may add to the sums of a sketch.
 _ROUNDING = 1e-12
-
-
-class TwoBinOptions(RowOptions, total=False):
-    """Options of :func:`averaged_two_bin_error`."""
-
-    unbiased: bool
 
 
 @dataclass(frozen=True)
@@ -125,12 +119,7 @@ def read_two_bin_error(*, unbiased: bool = False) -> TwoBinError:
     return TwoBinError(validation.as_flag(unbiased, "unbiased"))
 
 
-@overload
-def averaged_two_bin_error(y_true: Sketch, **options: Unpack[TwoBinOptions]) -> float: ...
-@overload
-def averaged_two_bin_error(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[TwoBinOptions]
-) -> float: ...
+@rows_or_sketch
 def averaged_two_bin_error(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
