@@ -74,6 +74,8 @@ class FrameOptions(RowOptions, total=False):
 class OfRowsOrSketch(Protocol[P, R_co]):
     """A function of outcomes and predictions, or of a sketch of both, with options P."""
 
+    __name__: str
+
     @overload
     def __call__(self, y_true: Sketch | Problem, *args: P.args, **options: P.kwargs) -> R_co: ...
     @overload
