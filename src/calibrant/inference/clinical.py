@@ -354,10 +354,7 @@ class Rows:
         pooled = self.problem.rows.pooled.inner
         if not len(pooled.score):
             return dict.fromkeys(names, _NONE)
-        rows = None
-        if robust:
-            code = np.arange(len(self.p)) if self.cluster is None else self.cluster
-            rows = ClusteredRows.of(self.problem, pooled, code)
+        rows = ClusteredRows.of(self.problem, pooled, self.cluster) if robust else None
         fit = LogisticRecalibration.of(pooled, relative_logits(pooled), rows)
         return {
             name: self.around(getattr(fit, name), getattr(fit, f"{name}_error") ** 2)

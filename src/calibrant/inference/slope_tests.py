@@ -320,23 +320,27 @@ def calibration_slope_test(
 
 @dataclass(frozen=True, eq=False)
 class ClusteredRows:
-    """Rows that may depend on each other within clusters, all of scores that were pooled."""
+    """Rows that may depend on each other within clusters, in order of their scores."""
 
     score: FloatArray  # score, true, weight: those of each row
     true: FloatArray
     weight: FloatArray
     place: Index  # the place of its score among those pooled
-    code: Index  # its cluster
+    code: Index | None  # its cluster; None where each row is one
     n: int  # the number of clusters
 
     @classmethod
-    def of(cls, problem: Problem, pooled: Pooled, code: Index) -> ClusteredRows:
-        """Return the rows of a problem, known by their clusters, without those of other scores."""
+    def of(cls, problem: Problem, pooled: Pooled, cluster: Index | None) -> ClusteredRows:
+        """Return the rows of a problem from the lowest to the highest of the scores pooled."""
         p, y, w = problem.rows.columns()
-        place = np.minimum(np.searchsorted(pooled.score, p), len(pooled.score) - 1)
-        kept = pooled.score[place] == p
-        names, code = np.unique(code[kept], return_inverse=True)
-        return cls(p[kept], y[kept], w[kept], place[kept], code, len(names))
+        (inside,) = np.nonzero((p >= pooled.score[0]) & (p <= pooled.score[-1]))
+        order = inside[np.argsort(p[inside])]
+        place = np.repeat(np.arange(len(pooled.score)), pooled.rows.astype(np.intp))
+        code, n = None, len(order)
+        if cluster is not None:
+            names, code = np.unique(cluster[order], return_inverse=True)
+            n = len(names)
+        return cls(p[order], y[order], w[order], place, code, n)
 
     def totals(self, factors: FloatArray, expected: FloatArray | None = None) -> FloatArray:
         """Return the sums over each cluster of w (y - m) times factors at each pooled score.
@@ -344,9 +348,10 @@ class ClusteredRows:
         The expected outcomes m at each pooled score are the scores themselves by default.
         """
         mean = self.score if expected is None else expected[self.place]
-        residual = self.weight * (self.true - mean)
-        sums = [np.bincount(self.code, residual * one[self.place]) for one in factors.T]
-        return np.column_stack(sums)
+        rows = (self.weight * (self.true - mean))[:, None] * factors[self.place]
+        if self.code is None:
+            return np.asarray(rows)
+        return np.column_stack([np.bincount(self.code, one) for one in rows.T])
 
     def spread(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the deviations of the clusters' totals from their mean, and excess covariances.
