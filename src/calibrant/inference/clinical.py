@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri, stdtrit
 
-from calibrant._base import FloatArray, Result, TabularResult
+from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
 from calibrant.data.classes import hard_problem
 from calibrant.data.problem import Index, Problem
@@ -118,20 +118,13 @@ class ClinicalSummary(TabularResult):
     level: float
 
     def _columns(self) -> Mapping[str, Any]:
-        rows = [getattr(self, name) for name in _TITLES]
-        ends = {end: [getattr(row, end) for row in rows] for end in ("value", "low", "high")}
-        return {"measure": [*_TITLES], **ends}
+        rows = (getattr(self, name) for name in _TITLES)
+        return {"measure": [*_TITLES], **columns_of(rows, ("value", "low", "high"))}
 
     def _table(self) -> TextTable:
-        rows = [getattr(self, name) for name in _TITLES]
-        texts = [_texts(row) for row in rows]
-        return TextTable(
-            {
-                "measure": [*_TITLES.values()],
-                "value": [value for value, _ in texts],
-                f"{percent(self.level)} interval": [interval for _, interval in texts],
-            }
-        )
+        values, intervals = zip(*(_texts(getattr(self, name)) for name in _TITLES), strict=True)
+        interval = f"{percent(self.level)} interval"
+        return TextTable({"measure": [*_TITLES.values()], "value": values, interval: intervals})
 
     def _printed(self) -> list[str | TextTable]:
         head = f"{self.n} rows, {counted(self.n_events, 'event')}; curve by {self.smoother}"

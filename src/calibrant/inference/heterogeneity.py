@@ -275,10 +275,8 @@ class Heterogeneity(TabularResult):
             "new centre": interval_cells(ends["prediction_low"], ends["prediction_high"], 2),
             "centres": [one.n_centres for one in pooled],
         }
-        table = columns_of(self.centres, ("centre", "n", "n_events"))
-        for name in _MEASURES:
-            rows = [getattr(row, name) for row in self.centres]
-            table[name] = [one.value for one in rows]
+        columns = self._columns()
+        table = {name: columns[name] for name in ("centre", "n", "n_events", *_MEASURES)}
         head = f"Heterogeneity({len(self.centres)} centres)"
         return [head, TextTable.of(summary, 2), TextTable.of(table, 2)]
 

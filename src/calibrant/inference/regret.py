@@ -225,7 +225,9 @@ class Cutoffs:
         below = threshold * self.pooled.running_weight - self.pooled.running_true
         value = float(below.max() - below[start]) / self.problem.weight
         tail, error = (1 - level) / 2, self._error(threshold)
-        sides = [self._side(start, threshold, cuts) for cuts in self._cuts(start) if len(cuts)]
+        last = len(self.pooled.score)
+        cuts = (start - _distances(start), start + _distances(last - start))  # outwards
+        sides = [self._side(start, threshold, some) for some in cuts if len(some)]
         z = float(-ndtri(tail))
         high = max(side.highest(z) for side in sides)
         low = value - _excess(sides, 1 - tail, n_draws, rng) if value > 0 else 0.0
@@ -237,11 +239,6 @@ class Cutoffs:
             level=level,
             n=self.problem.n,
         )
-
-    def _cuts(self, start: int) -> tuple[Index, Index]:
-        """Return the cut-offs to look at below and above one, outwards."""
-        last = len(self.pooled.score)
-        return start - _distances(start), start + _distances(last - start)
 
     def _side(self, start: int, threshold: float, cuts: Index) -> _Side:
         pooled, total = self.pooled, self.problem.weight
