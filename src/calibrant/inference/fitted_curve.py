@@ -20,7 +20,8 @@ from calibrant.data.problem import Problem
 from calibrant.inference.cells import Cells
 from calibrant.inference.intervals import Question
 from calibrant.measures.density import silverman
-from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure
+from calibrant.measures.images import L1Norm, L2Norm, LinearImage
+from calibrant.measures.registry import Measure
 from calibrant.numerics.probability import weibull_quantile
 from calibrant.numerics.regression import (
     GaussianMeans,

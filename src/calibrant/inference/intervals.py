@@ -30,7 +30,8 @@ from calibrant.data.problem import Problem
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
 from calibrant.inference.cells import Cells, Clusters
-from calibrant.measures.registry import LinearImage, MaxNorm, Measure, shifted_norms
+from calibrant.measures.images import LinearImage, MaxNorm, shifted_norms
+from calibrant.measures.registry import Measure
 from calibrant.numerics.probability import monotone_root, weibull_quantile
 
 # The part of a tail that is spent on the rectangle around the image.

@@ -33,7 +33,8 @@ from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure, MeasureInfo
+from calibrant.measures.images import L1Norm, L2Norm, LinearImage
+from calibrant.measures.registry import Measure, MeasureInfo
 
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray

@@ -31,7 +31,8 @@ from calibrant.data.problem import Pooled, Problem, joined
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm
+from calibrant.measures.images import LinearImage, MaxNorm, RangeNorm
+from calibrant.measures.registry import Measure, MeasureInfo
 
 # From so many rows on, sorting those near the extremes alone is four times as fast as sorting all
 # (measured at 10^7); the cells in which the others are pooled.

@@ -22,7 +22,8 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.measures.cumulative import bounds_in_cells, moves_in_cells
-from calibrant.measures.registry import L2Norm, LinearImage, Measure, MeasureInfo
+from calibrant.measures.images import L2Norm, LinearImage
+from calibrant.measures.registry import Measure, MeasureInfo
 
 __all__ = ["averaged_two_bin_error"]
 
