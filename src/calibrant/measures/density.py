@@ -160,7 +160,7 @@ def _interval(
     """Return the spectrum of weights and of what is smoothed, fine enough for a kernel."""
     fine = bandwidth / kernel.roughness
     if not problem.is_exact:
-        _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
+        validation.check_minimum(bandwidth, "bandwidth", _finest(problem, kernel, domain.length))
         return LineSpectrum(domain, problem.spectrum(fine, "weight", smoothed))
     if domain.length > min(smoothing.FEW_SCALES * bandwidth, smoothing.MAX_SCALES * fine):
         pooled, bounds = problem.rows.pooled, (domain.low, domain.high)
@@ -168,7 +168,7 @@ def _interval(
         finest = smoothing.finest_packed(
             pooled.score, fine, kernel.radius * kernel.roughness, bounds
         )
-        _check_resolved(bandwidth, finest * kernel.roughness)
+        validation.check_minimum(bandwidth, "bandwidth", finest * kernel.roughness)
         values, reach = [pooled.weight, getattr(pooled, smoothed)], kernel.radius * bandwidth
         return smoothing.packed_spectrum(pooled.score, values, fine, reach, bounds)
     if domain == Span(0.0, 1.0):
@@ -196,13 +196,6 @@ def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -
     n_cells, n_moments = smoothing.resolution(problem.n, scale)
     moments = smoothing.cell_moments(blocks, 2, n_cells, n_moments)
     return LineSpectrum(axis, smoothing.coefficients(moments, smoothing.n_modes(scale)))
-
-
-def _check_resolved(bandwidth: float, finest: float) -> None:
-    if bandwidth < finest:
-        raise CalibrantError(
-            "must be at least {minimum:.2g}", argument="bandwidth", value=bandwidth, minimum=finest
-        )
 
 
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:

@@ -112,10 +112,8 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     """Return the integral for noise N(0, sigma^2) on rows of this total weight."""
     from scipy.special import expit
 
-    finest = line.finest(sigma)
-    if sigma < finest:
-        rule = "must be at least {minimum:.2g} for logits this close together"
-        raise CalibrantError(rule, argument="sigma", value=sigma, minimum=finest)
+    why = " for logits this close together"
+    validation.check_minimum(sigma, "sigma", line.finest(sigma), why)
     interval = line.interval(sigma, "true", "weight")
     # The sigmoid is smooth at scale 1, whatever the noise.
     step = min(sigma, 1.0)
@@ -166,15 +164,8 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     A are constant, and A u - B log(1 + e^u) is the antiderivative on either side of its one zero.
     """
     minimum = 1e-7 * max(1.0, float(np.abs(u).max()))
-    if sigma < minimum:
-        raise CalibrantError(
-            "must be at least {minimum:.2g} for logits from {low:.4g} to {high:.4g}",
-            argument="sigma",
-            value=sigma,
-            minimum=minimum,
-            low=u.min(),
-            high=u.max(),
-        )
+    why = f" for logits from {u.min():.4g} to {u.max():.4g}"
+    validation.check_minimum(sigma, "sigma", minimum, why)
     ends = np.concatenate((u - sigma / 2, u + sigma / 2))
     order = np.argsort(ends, kind="stable")
     ends = ends[order]

@@ -18,7 +18,6 @@ from calibrant.data import validation
 from calibrant.data.classes import ClassTable, one_problem, read_table, reduce_table, rows_or_sketch
 from calibrant.data.problem import Block, Problem
 from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.regression import isotonic_fit
 
@@ -292,24 +291,15 @@ def _mean_loss(blocks: Iterable[Block], loss: Loss) -> float:
 def _brier_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
     # With two classes the squared errors of both are equal, and the binary score is one of them.
     scale = 0.5 if prob.shape[1] == 2 else 1.0
-    seen = scale * np.sum((prob - outcome) ** 2, axis=1)
+    seen = scale * np.sum(_squared_error(prob, outcome), axis=1)
     return seen, scale * (np.sum(prob**2, axis=1, keepdims=True) - 2 * prob + 1)
 
 
 def _log_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import xlogy
-
-    seen = -np.sum(xlogy(outcome, prob), axis=1)
-    if np.isinf(seen).any():
-        rows = np.flatnonzero(np.isinf(seen))
-        raise CalibrantError(
-            "must not be 0 for an outcome that happened, which makes log_score infinite",
-            argument="y_prob",
-            value=0.0,
-            position=int(rows[0]),
-            count=len(rows),
-            hint="use {measure}='brier_score'",
-        )
+    seen = np.sum(_cross_entropy(prob, outcome), axis=1)
+    rule = "must not be 0 for an outcome that happened, which makes log_score infinite"
+    hint = "use {measure}='brier_score'"
+    validation.refuse(np.zeros(len(seen)), np.isinf(seen), "y_prob", rule, hint)
     with np.errstate(divide="ignore"):
         return seen, -np.log(prob)
 

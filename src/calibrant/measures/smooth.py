@@ -232,14 +232,8 @@ class Residuals(ABC):
 
     def error(self, bandwidth: float) -> float:
         """Return smECE at a given scale."""
-        finest = self.finest(bandwidth)
-        if bandwidth < finest:
-            raise CalibrantError(
-                "must be at least {minimum:.2g} for scores this close together",
-                argument="bandwidth",
-                value=bandwidth,
-                minimum=finest,
-            )
+        why = " for scores this close together"
+        validation.check_minimum(bandwidth, "bandwidth", self.finest(bandwidth), why)
         return self._at(bandwidth)
 
     def fixed_point(self) -> float:
