@@ -29,8 +29,6 @@ from calibrant.inference.slope_tests import (
 )
 from calibrant.numerics.probability import logit, proportion_lower
 
-__all__ = ["ClinicalEstimate", "ClinicalSummary", "clinical_summary"]
-
 _TITLES = {
     "o_e": "O:E ratio",
     "intercept": "Calibration intercept",

@@ -19,8 +19,6 @@ from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
 from calibrant.numerics.probability import SMALLEST
 
-__all__ = ["HosmerLemeshowResult", "hosmer_lemeshow_test"]
-
 _CAUTION = "The P-value depends on the groups: report the slope, the intercept and a curve instead."
 
 

@@ -33,8 +33,6 @@ from calibrant.inference.cells import Cells, Clusters
 from calibrant.inference.null_simulation import NullCells
 from calibrant.numerics.probability import SMALLEST, brownian_range, logit, monotone_root
 
-__all__ = ["CalibrationTest", "TestPart", "calibration_test", "joint_test"]
-
 PARTS = ("level", "spread", "range", "smooth", "fine", "local")
 # The scale of the smooth part, and the terms beyond which exp(-(pi k s)^2) is below 1e-4.
 _SCALE, _N_SMOOTH = 1 / 32, 31

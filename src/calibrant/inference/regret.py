@@ -28,8 +28,6 @@ from calibrant.inference.cells import Cells
 from calibrant.inference.paired import KAPPA
 from calibrant.numerics.probability import weibull_quantile
 
-__all__ = ["ThresholdRegret", "threshold_regret"]
-
 # Cut-offs that noise is simulated at, on either side of the threshold: the nearest ones, and from
 # there on at distances that grow by a few percent.
 _NEAREST, _FARTHER = 64, 320

@@ -25,8 +25,6 @@ from calibrant.measures.cumulative import bounds_in_cells, moves_in_cells
 from calibrant.measures.images import L2Norm, LinearImage
 from calibrant.measures.registry import Measure, MeasureInfo
 
-__all__ = ["averaged_two_bin_error"]
-
 # Cells for the noise: the kernel 1 - abs(p - q) changes by less than 1/256 within a pair of them.
 _NOISE_CELLS = 512
 # What rounding may add to the sums of a sketch.
