@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.special import betainc, ndtr, ndtri
 
 from calibrant._base import FloatArray
 from calibrant.data.problem import Pooled, Problem
@@ -84,8 +85,6 @@ class _Count:
 
     def _at_least(self, x: float, *, strict: bool = False) -> float:
         """Return P(X >= x), or P(X > x)."""
-        from scipy.special import betainc, ndtr
-
         if self.variance >= _NORMAL_VARIANCE:
             return float(ndtr((self.mean - x) / math.sqrt(self.variance)))
         k = math.floor(x + _PRECISION) + 1 if strict else math.ceil(x - _PRECISION)
@@ -98,8 +97,6 @@ class _Count:
 
     def critical_distance(self, tail: float) -> float:
         """Return the smallest distance from the mean that has at most this probability."""
-        from scipy.special import ndtri
-
         if self.variance >= _NORMAL_VARIANCE:
             return float(-ndtri(tail / 2)) * math.sqrt(self.variance)
         k = np.arange(math.ceil(self.mean + 100 * math.sqrt(self.variance) + 100))

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import expit, ndtri, stdtr
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
@@ -342,15 +342,18 @@ class ClusteredRows:
             n = len(names)
         return cls(p[order], y[order], w[order], place, code, n)
 
-    def totals(self, factors: FloatArray, expected: FloatArray | None = None) -> FloatArray:
-        """Return the sums over each cluster of w (y - m) times factors at each pooled score.
+    def residuals(self, factors: FloatArray, expected: FloatArray | None = None) -> FloatArray:
+        """Return w (y - m) of each row times factors at each pooled score.
 
         The expected outcomes m at each pooled score are the scores themselves by default.
         """
         mean = self.score if expected is None else expected[self.place]
-        rows = (self.weight * (self.true - mean))[:, None] * factors[self.place]
+        return np.asarray((self.weight * (self.true - mean))[:, None] * factors[self.place])
+
+    def totals(self, rows: FloatArray) -> FloatArray:
+        """Return the sums of rows over each cluster."""
         if self.code is None:
-            return np.asarray(rows)
+            return rows
         return np.column_stack([np.bincount(self.code, one) for one in rows.T])
 
     def spread(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -358,9 +361,9 @@ class ClusteredRows:
 
         The latter are those of the sum of totals, without the squares of single rows.
         """
-        totals = self.totals(factors)
+        rows = self.residuals(factors)
+        totals = self.totals(rows)
         deviation = totals - totals.mean(axis=0)
-        rows = (self.weight * (self.true - self.score))[:, None] * factors[self.place]
         correction = self.n / (self.n - 1)
         return deviation, correction * (deviation.T @ deviation) - rows.T @ rows
 
@@ -389,8 +392,6 @@ def _two_sided(z: float, dof: float) -> float:
     """Return the P-value of z: Student's t, which is normal with infinite degrees of freedom."""
     if math.isinf(dof):
         return math.erfc(abs(z) / math.sqrt(2))
-    from scipy.special import stdtr
-
     return 2 * float(stdtr(dof, -abs(z)))
 
 
@@ -487,9 +488,7 @@ def _fitted(
         return None
     if clusters is None:
         return fit
-    from scipy.special import expit
-
     fitted = expit(offset + fit.intercept + x @ fit.slopes)
-    scores = clusters.totals(np.column_stack((np.ones(len(x)), x)), fitted)
+    scores = clusters.totals(clusters.residuals(np.column_stack((np.ones(len(x)), x)), fitted))
     spread = scores @ fit.inverse_information
     return replace(fit, covariance=clusters.n / max(clusters.n - 1, 1) * (spread.T @ spread))
