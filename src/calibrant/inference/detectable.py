@@ -32,16 +32,7 @@ def minimum_detectable_shift(problem: Problem, level: float, power: float = 0.8)
     It is the larger one of those upwards and downwards. A direction in which no shift is detected
     with this power, as where events are too few for their absence to be remarkable, is left out;
     where neither is detected it is 1. It is nan for soft labels, whose noise is unknown, and for
-    predictions of 0 and 1 alone, which have no test.
-
-    Parameters
-    ----------
-    problem : Problem
-        The scores and weights of the sample; its outcomes do not matter.
-    level : float
-        Confidence level.
-    power : float
-        The probability of detection.
+    predictions of 0 and 1 alone, which have no test. Outcomes do not matter otherwise.
     """
     pooled = problem.pooled
     noise = float(pooled.weight_squared @ (pooled.score * (1 - pooled.score)))

@@ -288,10 +288,8 @@ def joint_test(
 def minimum_rank(values: FloatArray) -> tuple[FloatArray, float]:
     """Return the rank P-values of the first sample's statistics, and of their minimum.
 
-    Parameters
-    ----------
-    values : array of shape (samples, statistics)
-        Statistics, large where the null hypothesis fails, of samples exchangeable under it.
+    Statistics, shape (samples, statistics), are large where the null hypothesis fails; under it
+    samples are exchangeable.
     """
     values = np.round(values, _DECIMALS)
     n_samples = len(values)
