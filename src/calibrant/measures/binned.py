@@ -115,7 +115,7 @@ class BinnedError(Measure):
         weights = bins.widths if self.by_width else weight / problem.weight
         return self.norm.of(gaps, weights[filled])
 
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves: rounding alone."""
         # The root of a difference that is floored at 0 magnifies what rounding leaves of it.
         is_root = self.debias and self.norm is Norm.L2

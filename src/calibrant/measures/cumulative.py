@@ -239,10 +239,10 @@ class CumulativeError(Measure):
             return excursion / known_sigma(differences, "normalize=True")
         return excursion
 
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         # Within a cell either extreme may be exceeded, and the range has both.
         error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
-        if not self.normalize or problem.is_exact:
+        if not self.normalize:
             return error
         sigma = cumulative_differences(problem).sigma
         # p (1 - p) changes by less than p does, and scores are known to a cell's width.

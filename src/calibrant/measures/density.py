@@ -134,9 +134,7 @@ class DensityError(Measure):
     def __call__(self, problem: Problem) -> float:
         return self.densities(problem).error
 
-    def error_bound(self, problem: Problem, value: float) -> float:
-        if problem.is_exact:
-            return 0.0
+    def sketch_error(self, problem: Problem, value: float) -> float:
         width = self.densities(problem).bandwidth
         error = problem.spectrum_error(width, "weight") + problem.spectrum_error(width, "true")
         bound = float(self.kernel.third / GAUSSIAN.third * error)

@@ -62,9 +62,7 @@ class LogitSmoothedError(Measure):
         rows = (u[inside], y[inside], w[inside])
         return _at_infinity(line) + (uniform_noise(*rows, self.sigma) if inside.any() else 0.0)
 
-    def error_bound(self, problem: Problem, value: float) -> float:
-        if problem.is_exact:
-            return 0.0
+    def sketch_error(self, problem: Problem, value: float) -> float:
         line = problem.logit_line(self.sigma)
         return line.error(self.sigma, "true") + line.error(self.sigma, "weight")
 

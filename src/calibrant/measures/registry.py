@@ -44,9 +44,11 @@ class Measure(ABC):
 
     def error_bound(self, problem: Problem, value: float) -> float:
         """Bound the distance of the measure, `value`, from that of the rows themselves."""
-        if not problem.is_exact:
-            raise SketchError("no bound is known for this measure of a sketch: give the rows")
-        return 0.0
+        return 0.0 if problem.is_exact else self.sketch_error(problem, value)
+
+    def sketch_error(self, problem: Problem, value: float) -> float:
+        """Bound the distance of the measure of a sketch, `value`, from that of its rows."""
+        raise SketchError("no bound is known for this measure of a sketch: give the rows")
 
     @property
     def no_interval(self) -> str:

@@ -60,7 +60,7 @@ class BrierScore(Measure):
     def __call__(self, problem: Problem) -> float:
         return problem.squared_error() / problem.weight
 
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         """Bound the distance from the score of the rows themselves: rounding alone."""
         return 2 * problem.sum_error
 

@@ -82,9 +82,7 @@ class SmoothError(Measure):
             residuals.fixed_point() if self.bandwidth is None else residuals.error(self.bandwidth)
         )
 
-    def error_bound(self, problem: Problem, value: float) -> float:
-        if problem.is_exact:
-            return 0.0
+    def sketch_error(self, problem: Problem, value: float) -> float:
         scale = value if self.bandwidth is None else self.bandwidth
         finest = self._residuals(problem).finest(0.0)
         if self.transform is None:

@@ -60,13 +60,11 @@ class TwoBinError(Measure):
         whole = problem.weight**2
         return (whole * value - _squared_residuals(problem)) / (whole - squares)
 
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves.
 
         Within each cell of a sketch C has bounds, wherever in it the rows are.
         """
-        if problem.is_exact:
-            return 0.0
         rise, fall = moves_in_cells(problem)
         total = float((rise - fall).sum())
         low, high = bounds_in_cells(rise, fall)
