@@ -17,10 +17,11 @@ from scipy.special import expit
 
 import calibrant as cb
 from calibrant.data.classes import one_problem
+from calibrant.data.problem import Problem
 from calibrant.datasets import SCENARIOS, simulate
 from calibrant.datasets.scenarios import LogitNormalScores
-from calibrant.inference.clinical import logistic_recalibration
-from calibrant.measures.curve_distance import FittedCurve
+from calibrant.inference.fitted_curve import FittedCurve
+from calibrant.inference.slope_tests import LogisticRecalibration, relative_logits
 from studies.frame import Part, Report, Row, Study, Tables, grid, page
 
 NAME = "clinical"
@@ -103,8 +104,7 @@ def truth(name: str) -> dict[str, float]:
     p, mass = population.quadrature()
     q = population.outcome_probability(p)
     problem = one_problem(q, p, mass, None, None, None)
-    curve, fit = FittedCurve.of(problem, "loess"), logistic_recalibration(problem.rows.pooled)
-    assert fit is not None
+    curve, fit = FittedCurve.of(problem, "loess"), _recalibration(problem)
     base, brier = mass @ q, mass @ (q * (1 - q) + (q - p) ** 2)
     lower = np.cumsum(mass * (1 - q)) - mass * (1 - q) / 2
     found: dict[str, Any] = {
@@ -119,6 +119,11 @@ def truth(name: str) -> dict[str, float]:
     }
     found |= {"e50": curve.quantile(0.5), "e90": curve.quantile(0.9), "emax": curve.quantile(1.0)}
     return {measure: float(found[measure]) for measure in MEASURES}
+
+
+def _recalibration(problem: Problem) -> LogisticRecalibration:
+    pooled = problem.rows.pooled.inner
+    return LogisticRecalibration.of(pooled, relative_logits(pooled))
 
 
 def measured(name: str, n: int, block: int, *, repetitions: int) -> Iterator[Block]:
@@ -168,8 +173,7 @@ def _new_centre(a: float, b: float) -> dict[str, float]:
     """Return O:E, intercept and slope of the population of a centre."""
     p, mass = LogitNormalScores(-1.0, 1.5).quadrature(np.array([]))
     q = expit(a + b * np.log(p / (1 - p)))
-    fit = logistic_recalibration(one_problem(q, p, mass, None, None, None).rows.pooled)
-    assert fit is not None
+    fit = _recalibration(one_problem(q, p, mass, None, None, None))
     return {"o_e": float(mass @ q / (mass @ p)), "intercept": fit.intercept, "slope": b}
 
 

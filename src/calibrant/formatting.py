@@ -142,6 +142,11 @@ def plain_p_value(value: float, *, is_bound: bool = False) -> tuple[str, str]:
     return "<=", f"{math.ceil(value / unit - 1e-9) * unit:.2g}"
 
 
+def p_equation(value: float, *, is_bound: bool = False) -> str:
+    """Return a P-value in ASCII as an equation or an inequality, such as p = 0.03."""
+    return f"p {' '.join(plain_p_value(value, is_bound=is_bound))}"
+
+
 def p_value(value: float, *, is_bound: bool = False) -> Number:
     """Return a P-value with two significant digits, after its sign where that is not equality."""
     if math.isnan(value):

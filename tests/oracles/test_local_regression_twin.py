@@ -5,7 +5,7 @@ import pytest
 
 from calibrant.data.classes import one_problem
 from calibrant.datasets import load_flares, simulate
-from calibrant.measures.curve_distance import FittedCurve
+from calibrant.inference.fitted_curve import FittedCurve
 from calibrant.numerics import regression
 from calibrant.numerics.regression import GaussianMeans, Loess, ScoreCells
 from tests.twins.loess import loess

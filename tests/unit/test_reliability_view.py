@@ -28,7 +28,7 @@ def counted(monkeypatch, where, name):
 
 @pytest.mark.parametrize("method", ["smooth", "binned", "isotonic", "density"])
 def test_rows_are_read_and_the_error_is_solved_for_once(monkeypatch, method):
-    calls = counted(monkeypatch, classes, "read_table")
+    calls = counted(monkeypatch, classes, "read_sample")
     solved = counted(monkeypatch, Residuals, "fixed_point")
     plot.reliability(*FLARES, method=method)
     assert len(calls) == 1
@@ -36,7 +36,7 @@ def test_rows_are_read_and_the_error_is_solved_for_once(monkeypatch, method):
 
 
 def test_a_cumulative_plot_reads_its_rows_once(monkeypatch):
-    calls = counted(monkeypatch, classes, "read_table")
+    calls = counted(monkeypatch, classes, "read_sample")
     plot.cumulative(*FLARES)
     plot.bins_sweep(*FLARES, n_bins=[5, 10])
     assert len(calls) == 2

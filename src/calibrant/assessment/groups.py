@@ -30,9 +30,10 @@ from calibrant.formatting import (
     p_cells,
     percent,
 )
+from calibrant.inference.cells import MIN_CLUSTERS, Clusters, read_codes
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
-from calibrant.inference.intervals import MIN_CLUSTERS, Clusters, Question, read_codes
+from calibrant.inference.intervals import Question
 from calibrant.inference.null_simulation import calibrated_outcomes
 from calibrant.measures.binned import BinnedError, read_binned_error
 from calibrant.measures.cumulative import CumulativeDifferences, Statistic, cumulative_differences

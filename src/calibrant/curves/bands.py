@@ -47,10 +47,10 @@ from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.problem import CellOf, Index, Pooled, Problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.clinical import CurveNoise
-from calibrant.inference.intervals import Cells, Clusters, Question
+from calibrant.inference.cells import Cells, Clusters
+from calibrant.inference.fitted_curve import CurveNoise, FittedCurve
+from calibrant.inference.intervals import Question
 from calibrant.measures.binned import BinCells
-from calibrant.measures.curve_distance import FittedCurve
 from calibrant.numerics import smoothing
 from calibrant.numerics.probability import (
     max_proportion,

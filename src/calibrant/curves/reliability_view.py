@@ -487,5 +487,5 @@ def _joined(pooled: Pooled, close: Mask) -> Pooled:
     if not close.any():
         return pooled
     first = np.flatnonzero(np.append(True, ~close))
-    sums = (pooled.rows, pooled.weight, pooled.weight_squared, pooled.true, pooled.residual)
+    _, *sums = pooled.columns()
     return Pooled(pooled.score[first], *np.add.reduceat(sums, first, axis=1))

@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cached_property
-from typing import Any, TypedDict
+from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, cast, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -51,6 +51,10 @@ _MAX_KEPT = 2
 _REDUCTIONS = ("confidence", "classwise", "top_label")
 
 
+P = ParamSpec("P")
+R_co = TypeVar("R_co", covariant=True)
+
+
 class RowOptions(TypedDict, total=False):
     """Options of every function of (y_true, y_prob)."""
 
@@ -69,6 +73,24 @@ class FrameOptions(RowOptions, total=False):
 
     data: Any
     align: bool
+
+
+class OfRowsOrSketch(Protocol[P, R_co]):
+    """A function of outcomes and predictions, or of a sketch of both, with options P."""
+
+    __name__: str
+
+    @overload
+    def __call__(self, y_true: Sketch | Problem, *args: P.args, **options: P.kwargs) -> R_co: ...
+    @overload
+    def __call__(
+        self, y_true: ArrayLike, y_prob: ArrayLike, *args: P.args, **options: P.kwargs
+    ) -> R_co: ...
+
+
+def rows_or_sketch(function: Callable[Concatenate[Any, Any, P], R_co]) -> OfRowsOrSketch[P, R_co]:
+    """Return a function as it is, typed to need predictions unless it is given a sketch."""
+    return cast(OfRowsOrSketch[P, R_co], function)
 
 
 class Norm(Enum):
@@ -288,12 +310,22 @@ def one_problem(
     labels: Sequence[Any] | None,
     pos_label: Any,
 ) -> Problem:
-    """Read input that must be one binary problem; one that was read before is returned as it is."""
-    if isinstance(y_true, Problem):
-        return y_true
+    """Read input that must be one binary problem."""
     check_is_one(multiclass, labels)
     reduction = reduce_classes(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return next(reduction.problems())
+
+
+def hard_problem(*given: Any) -> Problem:
+    """Read input as :func:`one_problem` does, refusing soft labels."""
+    problem = one_problem(*given)
+    if problem.is_soft:
+        raise CalibrantError(
+            "must be 0 or 1 for a test, as the noise of soft labels is unknown",
+            argument="y_true",
+            found="soft labels",
+        )
+    return problem
 
 
 def rows_by_model(y_true: Any, y_prob: Any) -> dict[str, tuple[Any, Any]]:
@@ -343,7 +375,12 @@ def read_table(
     labels: Sequence[Any] | None,
     pos_label: Any,
 ) -> Problem | ClassTable:
-    """Read a sketch, one column (or two complementary ones) as a sample, or a class table."""
+    """Read a sketch, one column (or two complementary ones) as a sample, or a class table.
+
+    A problem, which was read before, is returned as it is.
+    """
+    if isinstance(y_true, Problem):
+        return y_true
     if isinstance(y_true, Sketch):
         rows = {"y_prob": y_prob, "sample_weight": sample_weight}
         options = {"multiclass": multiclass, "labels": labels, "pos_label": pos_label}

@@ -85,17 +85,9 @@ def label_codes(y: AnyArray, labels: Sequence[Any] | None, n_classes: int) -> In
         y = validation.as_numbers(y, "y_true")
     validation.check_finite(y, "y_true")
     wrong = (y != np.round(y)) | (y < 0) | (y >= n_classes)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise CalibrantError(
-            "must hold class numbers from 0 to {last}",
-            argument="y_true",
-            value=y[row],
-            position=row,
-            count=int(np.count_nonzero(wrong)),
-            hint="if the classes have other names, name the columns of {y_prob} with {labels}",
-            last=n_classes - 1,
-        )
+    rule = "must hold class numbers from 0 to {last}"
+    hint = "if the classes have other names, name the columns of {y_prob} with {labels}"
+    validation.refuse(y, wrong, "y_true", rule, hint, last=n_classes - 1)
     return y.astype(np.intp)
 
 
@@ -274,15 +266,8 @@ def _codes_by_name(y: AnyArray, names: list[Any]) -> Index:
     known = np.array([columns.get(label, -1) for label in present], dtype=np.intp)
     codes = known[inverse]
     if known.min() < 0:
-        row = int(np.argmax(codes < 0))
-        raise CalibrantError(
-            "must hold the class labels {known}",
-            argument="y_true",
-            value=present[inverse[row]],
-            position=row,
-            count=int(np.count_nonzero(codes < 0)),
-            known=listed(names),
-        )
+        rule = "must hold the class labels {known}"
+        validation.refuse(y, codes < 0, "y_true", rule, known=listed(names))
     return codes
 
 
@@ -292,15 +277,8 @@ def _distinct(y: AnyArray) -> tuple[list[Any], Index]:
         validation.check_finite(y, "y_true")
     elif y.dtype.kind not in "US":
         missing = [is_missing(label) or not isinstance(label, Hashable) for label in y.tolist()]
-        if any(missing):
-            row = missing.index(True)
-            raise CalibrantError(
-                "must have a label in every row",
-                argument="y_true",
-                value=y.tolist()[row],
-                position=row,
-                hint="remove or fill such rows",
-            )
+        rule, hint = "must have a label in every row", "remove or fill such rows"
+        validation.refuse(y, np.array(missing), "y_true", rule, hint)
         return factors(y.tolist())
     present, inverse = np.unique(y, return_inverse=True)
     return present.tolist(), inverse.reshape(len(y))

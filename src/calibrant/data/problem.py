@@ -75,13 +75,25 @@ class Pooled:
         """The sum of w y below each score, and at last all of it."""
         return np.concatenate(([0.0], np.cumsum(self.true)))
 
+    def columns(self) -> list[FloatArray]:
+        """Return the scores and the sums over the rows of each."""
+        return [getattr(self, one.name) for one in fields(self)[:-1]]
 
-def joined(parts: Iterable[Pooled], order: Index | slice = slice(None)) -> Pooled:
-    """Return several pools of rows as one, in another order if one is given."""
-    parts = list(parts)
-    names = [one.name for one in fields(Pooled)][:-1]
-    columns = ([getattr(part, name) for part in parts] for name in names)
-    return Pooled(*(np.concatenate(column)[order] for column in columns))
+    def some(self, which: Index | npt.NDArray[np.bool_]) -> Pooled:
+        """Return the rows at some of the scores, in this order."""
+        return Pooled(*(column[which] for column in self.columns()))
+
+    @property
+    def inner(self) -> Pooled:
+        """The rows with a score strictly between 0 and 1, which has a logit."""
+        inside = (self.score > 0) & (self.score < 1)
+        return self if inside.all() else self.some(inside)
+
+
+def joined(parts: Iterable[Pooled]) -> Pooled:
+    """Return several pools of rows as one."""
+    columns = zip(*(part.columns() for part in parts), strict=True)
+    return Pooled(*map(np.concatenate, columns))
 
 
 class Problem(ABC):

@@ -231,10 +231,8 @@ class Sample(Problem):
                 yield logit(p), values
 
         def in_order(*quantities: Quantity) -> tuple[FloatArray, list[FloatArray]]:
-            pooled = self.pooled
-            inside = (pooled.score > 0) & (pooled.score < 1)
-            values = [getattr(pooled, quantity)[inside] for quantity in quantities]
-            return logit(pooled.score[inside]), values
+            inner = self.pooled.inner
+            return logit(inner.score), [getattr(inner, quantity) for quantity in quantities]
 
         def ends(quantity: Quantity) -> tuple[float, float]:
             sums = np.zeros(2)

@@ -223,6 +223,13 @@ def as_bandwidth(value: object, name: str = "bandwidth") -> float:
     return as_positive(value, name, maximum=MAX_BANDWIDTH)
 
 
+def check_minimum(value: float, name: str, minimum: float, why: str = "") -> None:
+    """Refuse a scale that is too small to be resolved, for a reason given as " for ..."."""
+    if value < minimum:
+        rule = "must be at least {minimum:.2g}{why}"
+        raise CalibrantError(rule, argument=name, value=value, minimum=minimum, why=why)
+
+
 def as_level(level: object) -> float:
     """Return a confidence level, a number between 0 and 1."""
     number = as_positive(level, "level", maximum=math.inf)
@@ -341,17 +348,9 @@ def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
     sums = p @ np.ones(p.shape[1]) if of_doubles else p.sum(axis=1, dtype=np.float64)
     if max(1 - sums.min(), sums.max() - 1) > ROW_SUM_TOLERANCE:
         wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
-        row = int(np.argmax(wrong))
-        raise CalibrantError(
-            "must have rows that sum to 1",
-            argument=name,
-            value=float(sums[row]),
-            found="a sum of {total:.6g}",
-            position=row,
-            count=int(np.count_nonzero(wrong)),
-            hint="normalize the rows, or give the column of one class at a time",
-            total=sums[row],
-        )
+        hint = "normalize the rows, or give the column of one class at a time"
+        found, total = "a sum of {total:.6g}", sums[np.argmax(wrong)]
+        refuse(sums, wrong, name, "must have rows that sum to 1", hint, found=found, total=total)
 
 
 def are_weights(w: AnyArray) -> bool:
@@ -453,8 +452,13 @@ def check_finite(array: AnyArray, name: str) -> None:
         refuse(array, ~np.isfinite(array), name, "must be finite", "remove or fill such rows")
 
 
-def refuse(array: AnyArray, bad: AnyArray, name: str, rule: str, hint: str | None = None) -> None:
-    """Refuse an array with values that are bad, if there are any; name the first."""
+def refuse(
+    array: AnyArray, bad: AnyArray, name: str, rule: str, hint: str | None = None, **words: Any
+) -> None:
+    """Refuse an array with values that are bad, if there are any; name the first.
+
+    `words` are other arguments of :class:`CalibrantError`.
+    """
     if not bad.any():
         return
     flat = int(np.argmax(bad))
@@ -465,6 +469,7 @@ def refuse(array: AnyArray, bad: AnyArray, name: str, rule: str, hint: str | Non
         position=_position(array, flat),
         count=int(np.count_nonzero(bad)),
         hint=hint,
+        **words,
     )
 
 

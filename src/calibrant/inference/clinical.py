@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -12,23 +12,22 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import expit, ndtri, stdtrit
 
-from calibrant._base import FloatArray, Result, TabularResult
+from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
-from calibrant.data.problem import Index, Pooled, Problem
+from calibrant.data.classes import hard_problem
+from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import TextTable, counted, decimals, percent
-from calibrant.inference.intervals import Cells, Clusters, Question, read_codes
+from calibrant.inference.cells import Clusters, read_codes
+from calibrant.inference.fitted_curve import CurveDistance, CurveNoise, FittedCurve, SmootherName
+from calibrant.inference.intervals import Question
 from calibrant.inference.slope_tests import (
+    ClusteredRows,
     LogisticRecalibration,
-    hard_outcomes,
     relative_logits,
 )
-from calibrant.measures.curve_distance import CurveDistance, FittedCurve, SmootherName
-from calibrant.numerics.probability import logit, proportion_lower, weibull_quantile
-
-__all__ = ["ClinicalEstimate", "ClinicalSummary", "clinical_summary"]
+from calibrant.numerics.probability import logit, proportion_lower
 
 _TITLES = {
     "o_e": "O:E ratio",
@@ -117,20 +116,13 @@ class ClinicalSummary(TabularResult):
     level: float
 
     def _columns(self) -> Mapping[str, Any]:
-        rows = [getattr(self, name) for name in _TITLES]
-        ends = {end: [getattr(row, end) for row in rows] for end in ("value", "low", "high")}
-        return {"measure": [*_TITLES], **ends}
+        rows = (getattr(self, name) for name in _TITLES)
+        return {"measure": [*_TITLES], **columns_of(rows, ("value", "low", "high"))}
 
     def _table(self) -> TextTable:
-        rows = [getattr(self, name) for name in _TITLES]
-        texts = [_texts(row) for row in rows]
-        return TextTable(
-            {
-                "measure": [*_TITLES.values()],
-                "value": [value for value, _ in texts],
-                f"{percent(self.level)} interval": [interval for _, interval in texts],
-            }
-        )
+        values, intervals = zip(*(_texts(getattr(self, name)) for name in _TITLES), strict=True)
+        interval = f"{percent(self.level)} interval"
+        return TextTable({"measure": [*_TITLES.values()], "value": values, interval: intervals})
 
     def _printed(self) -> list[str | TextTable]:
         head = f"{self.n} rows, {counted(self.n_events, 'event')}; curve by {self.smoother}"
@@ -267,11 +259,11 @@ def clinical_summary(
     y_true, y_prob, sample_weight, clusters = read_columns(
         data, align, y_true=y_true, y_prob=y_prob, sample_weight=sample_weight, clusters=clusters
     )
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
-    codes = None if clusters is None else read_codes(clusters, sample_weight, problem.n)
-    known = Clusters.read(clusters, sample_weight, problem, generator)
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    codes, known = None, None
+    if clusters is not None:
+        codes = read_codes(clusters, sample_weight, problem.n, stacklevel=3)
+        known = Clusters.of_codes(codes, generator)
     rows = Rows.of(problem, codes, level)
     curve = FittedCurve.of(problem, smoother)
     return ClinicalSummary(
@@ -294,31 +286,19 @@ _NONE = ClinicalEstimate(math.nan, math.nan, math.nan)
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """Rows of 0/1 outcomes, and how measures of them vary.
+    """Rows of 0/1 outcomes, and how measures of them vary."""
 
-    Attributes
-    ----------
-    p, y, w
-        Predictions, outcomes and weights.
-    pooled
-        The same rows, pooled by score.
-    cluster
-        The number of the cluster of each row, or None.
-    level
-        Confidence level.
-    """
-
-    p: FloatArray
+    problem: Problem
+    p: FloatArray  # p, y, w: predictions, outcomes and weights
     y: FloatArray
     w: FloatArray
-    pooled: Pooled
-    cluster: Index | None
-    level: float
+    cluster: Index | None  # the number of the cluster of each row
+    level: float  # confidence level
 
     @classmethod
     def of(cls, problem: Problem, cluster: Index | None, level: float) -> Rows:
         """Return the rows of a problem."""
-        return cls(*problem.rows.columns(), problem.rows.pooled, cluster, level)
+        return cls(problem, *problem.rows.columns(), cluster, level)
 
     @cached_property
     def critical(self) -> float:
@@ -362,46 +342,15 @@ class Rows:
         likelihood.
         """
         names = ("intercept", "slope", "joint_intercept")
-        fit = logistic_recalibration(self.pooled)
-        if fit is None:
+        pooled = self.problem.rows.pooled.inner
+        if not len(pooled.score):
             return dict.fromkeys(names, _NONE)
-        if robust:
-            fit = self._sandwich(fit)
+        rows = ClusteredRows.of(self.problem, pooled, self.cluster) if robust else None
+        fit = LogisticRecalibration.of(pooled, relative_logits(pooled), rows)
         return {
             name: self.around(getattr(fit, name), getattr(fit, f"{name}_error") ** 2)
             for name in names
         }
-
-    def _sandwich(self, fit: LogisticRecalibration) -> LogisticRecalibration:
-        """Return the fit with standard errors from A^-1 sum U U' A^-1, U of rows or clusters."""
-        rows = self._with_logits
-        x = logit(rows.p)
-
-        def errors(offset: float, slope: float) -> Iterator[float]:
-            m = expit(offset + slope * x)
-            information, excess = rows.w * m * (1 - m), rows.w * (rows.y - m)
-            # Where logits are less their mean, intercept and slope are orthogonal.
-            centre = information @ x / information.sum()
-            alone = excess / information.sum()
-            of_slope = (x - centre) * excess / (information @ (x - centre) ** 2)
-            for influence in (alone, alone - centre * of_slope, of_slope):
-                yield math.sqrt(rows.variance(influence))
-
-        with np.errstate(divide="ignore", invalid="ignore"):  # no information about the slope
-            at_one, _, _ = errors(fit.intercept, 1.0)
-            _, joint, of_slope = errors(fit.joint_intercept, fit.slope)
-        return replace(
-            fit, intercept_error=at_one, joint_intercept_error=joint, slope_error=of_slope
-        )
-
-    @property
-    def _with_logits(self) -> Rows:
-        """The rows with p strictly between 0 and 1."""
-        inner = (self.p > 0) & (self.p < 1)
-        if inner.all():
-            return self
-        cluster = None if self.cluster is None else self.cluster[inner]
-        return replace(self, p=self.p[inner], y=self.y[inner], w=self.w[inner], cluster=cluster)
 
     def _brier_influence(self) -> tuple[float, FloatArray]:
         loss, total = (self.y - self.p) ** 2, float(self.w.sum())
@@ -433,10 +382,11 @@ class Rows:
         if not ones.any() or not zeros.any():
             return _NONE
         # Of the other outcome, the weight at lower (higher) scores, ties counted half.
+        pooled = self.problem.rows.pooled
         at = np.empty(len(self.p), dtype=np.intp)
-        rows = self.pooled.rows.astype(np.intp)
+        rows = pooled.rows.astype(np.intp)
         at[np.argsort(self.p)] = np.repeat(np.arange(len(rows)), rows)
-        true, false = self.pooled.true, self.pooled.weight - self.pooled.true
+        true, false = pooled.true, pooled.weight - pooled.true
         lower = (np.cumsum(false) - false / 2) / false.sum()
         higher = 1 - (np.cumsum(true) - true / 2) / true.sum()
         placed = np.where(self.y > 0, lower[at], higher[at])
@@ -459,18 +409,6 @@ def _unbiased(fraction: FloatArray) -> FloatArray:
     """Return weights that sum to 1, scaled so that squared deviations are unbiased."""
     rest = 1 - float(fraction @ fraction)
     return fraction / math.sqrt(rest) if rest > 0 else fraction
-
-
-def logistic_recalibration(pooled: Pooled) -> LogisticRecalibration | None:
-    """Return the fits to rows with a logit, those with p strictly between 0 and 1, if any."""
-    inner = (pooled.score > 0) & (pooled.score < 1)
-    if not inner.any():
-        return None
-    names = ("score", "rows", "weight", "weight_squared", "true", "residual")
-    some = pooled if inner.all() else Pooled(*(getattr(pooled, name)[inner] for name in names))
-    if len(some.score) == 1:
-        return LogisticRecalibration.of(some, (float(logit(some.score)[0]), np.zeros(1)))
-    return LogisticRecalibration.of(some, relative_logits(some))
 
 
 def _distances(
@@ -505,47 +443,3 @@ def _quantiles(
         low, high = (band.quantile(q) for band in bands)
         found[name] = ClinicalEstimate(curve.quantile(q), low, min(high, 1.0))
     return found
-
-
-@dataclass(frozen=True, eq=False)
-class CurveNoise:
-    """The noise of a fitted curve.
-
-    Attributes
-    ----------
-    curve
-        The curve.
-    calibrated_sd
-        Its standard deviation under perfect calibration, at the mean scores of cells.
-    sd
-        That of its residuals, but no less: where rows are few, residuals may say too little.
-    farthest
-        Of simulated noise, the maximum over the curve in units of its own standard deviation.
-    """
-
-    curve: FittedCurve
-    calibrated_sd: FloatArray
-    sd: FloatArray
-    farthest: FloatArray
-
-    @classmethod
-    def of(cls, curve: FittedCurve, problem: Problem, question: Question) -> CurveNoise:
-        """Simulate the noise of the curve of a problem."""
-        fitted = curve.cells
-        cells = Cells.gather(problem, fitted.index, len(fitted.weight), question.clusters)
-        needed = max(question.n_resamples, validation.min_resamples(question.level))
-        noise = cells.noise(needed, question.rng) / fitted.weight @ curve.matrix.T
-        sd = noise.std(axis=0)
-        expected = curve.matrix**2 @ (cells.calibrated_variance / fitted.weight**2)
-        calibrated = np.sqrt(expected)
-        farthest = (np.abs(noise) / np.where(sd > 0, sd, 1.0)).max(axis=1)
-        return cls(curve, calibrated, np.maximum(sd, calibrated), farthest)
-
-    @property
-    def sd_at_scores(self) -> FloatArray:
-        """The standard deviation at every score."""
-        return np.interp(self.curve.score, self.curve.cells.score, self.sd)
-
-    def critical(self, level: float) -> float:
-        """Return the number of standard deviations that the whole curve keeps within."""
-        return weibull_quantile(self.farthest, level)

@@ -10,24 +10,23 @@ scores.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import Result
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import RowOptions, one_problem, rows_or_sketch
 from calibrant.data.problem import Problem
 from calibrant.data.rows import check_same_index
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.formatting import plain_p_value
-from calibrant.inference.intervals import Clusters
+from calibrant.formatting import p_equation
+from calibrant.inference.cells import Clusters
 from calibrant.inference.null_simulation import (
     TIE,
     Null,
@@ -44,10 +43,7 @@ from calibrant.measures.cumulative import (
     known_sigma,
 )
 from calibrant.measures.subpopulation import GroupCells, group_alone, read_group
-from calibrant.numerics.probability import brownian_max, brownian_range, rank_p_value
-
-# Beyond about 38 sigma a P-value is smaller than any double, but it is not 0.
-SMALLEST = sys.float_info.min
+from calibrant.numerics.probability import SMALLEST, brownian_max, brownian_range, rank_p_value
 
 
 @dataclass(frozen=True, repr=False)
@@ -95,11 +91,10 @@ class TestResult(Result):
         return self.n_resamples > 0 and self.p_value * (1 + self.n_resamples) < 1.5
 
     def _printed(self) -> list[str]:
-        sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
         statistic = f"{self.statistic:.4g} = {self.normalized:.3g} sigma"
-        head = f"{self.test}: {statistic}, p {sign} {number}"
+        found = p_equation(self.p_value, is_bound=self.is_least)
         rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
-        return [f"TestResult({head}, {rows}, {self.method})"]
+        return [f"TestResult({self.test}: {statistic}, {found}, {rows}, {self.method})"]
 
 
 class CumulativeTestOptions(RowOptions, total=False):
@@ -112,14 +107,7 @@ class CumulativeTestOptions(RowOptions, total=False):
     rng: int | Generator
 
 
-@overload
-def cumulative_test(
-    y_true: Sketch | Problem, **options: Unpack[CumulativeTestOptions]
-) -> TestResult: ...
-@overload
-def cumulative_test(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeTestOptions]
-) -> TestResult: ...
+@rows_or_sketch
 def cumulative_test(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
@@ -426,12 +414,7 @@ def _read_test(
     return ExcursionTest(Statistic(statistic), n_simulated, read_generator(rng))
 
 
-@overload
-def certificate(y_true: Sketch | Problem, *, level: float = 0.95) -> float: ...
-@overload
-def certificate(
-    y_true: ArrayLike, y_prob: ArrayLike, *, level: float = 0.95, **options: Unpack[RowOptions]
-) -> float: ...
+@rows_or_sketch
 def certificate(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,

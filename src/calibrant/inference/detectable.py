@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from functools import partial
 
 import numpy as np
+from scipy.special import betainc, ndtr, ndtri
 
 from calibrant._base import FloatArray
 from calibrant.data.problem import Pooled, Problem
@@ -31,16 +32,7 @@ def minimum_detectable_shift(problem: Problem, level: float, power: float = 0.8)
     It is the larger one of those upwards and downwards. A direction in which no shift is detected
     with this power, as where events are too few for their absence to be remarkable, is left out;
     where neither is detected it is 1. It is nan for soft labels, whose noise is unknown, and for
-    predictions of 0 and 1 alone, which have no test.
-
-    Parameters
-    ----------
-    problem : Problem
-        The scores and weights of the sample; its outcomes do not matter.
-    level : float
-        Confidence level.
-    power : float
-        The probability of detection.
+    predictions of 0 and 1 alone, which have no test. Outcomes do not matter otherwise.
     """
     pooled = problem.pooled
     noise = float(pooled.weight_squared @ (pooled.score * (1 - pooled.score)))
@@ -84,8 +76,6 @@ class _Count:
 
     def _at_least(self, x: float, *, strict: bool = False) -> float:
         """Return P(X >= x), or P(X > x)."""
-        from scipy.special import betainc, ndtr
-
         if self.variance >= _NORMAL_VARIANCE:
             return float(ndtr((self.mean - x) / math.sqrt(self.variance)))
         k = math.floor(x + _PRECISION) + 1 if strict else math.ceil(x - _PRECISION)
@@ -98,8 +88,6 @@ class _Count:
 
     def critical_distance(self, tail: float) -> float:
         """Return the smallest distance from the mean that has at most this probability."""
-        from scipy.special import ndtri
-
         if self.variance >= _NORMAL_VARIANCE:
             return float(-ndtri(tail / 2)) * math.sqrt(self.variance)
         k = np.arange(math.ceil(self.mean + 100 * math.sqrt(self.variance) + 100))

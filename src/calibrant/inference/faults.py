@@ -36,7 +36,7 @@ from scipy.special import chdtrc, expit
 
 from calibrant._base import FloatArray
 from calibrant.data.problem import Index, Problem
-from calibrant.inference.intervals import Cells, Clusters
+from calibrant.inference.cells import Cells, Clusters
 from calibrant.numerics.probability import logit, rank_p_value
 from calibrant.numerics.regression import fit_logistic
 
@@ -52,49 +52,29 @@ _NULL_RESAMPLES = 19_999
 
 @dataclass(frozen=True)
 class Fault:
-    """One kind of miscalibration.
+    """One kind of miscalibration."""
 
-    Attributes
-    ----------
-    name
-        "level", "spread" or "shape".
-    deviance
-        How much of the log-likelihood it explains, times 2, less what noise explains.
-    p_value
-        The P-value of its test.
-    value, error
-        The intercept a of level, the slope b of spread, each with its standard error; the number k
-        of components of shape.
-    """
-
-    name: str
-    deviance: float
+    name: str  # "level", "spread" or "shape"
+    deviance: float  # how much of the log-likelihood it explains, times 2, less what noise explains
     p_value: float
+    # The intercept a of level, the slope b of spread, each with its standard error; the number k of
+    # components of shape.
     value: float
     error: float = math.nan
 
 
 @dataclass(frozen=True)
 class Faults:
-    """All kinds of miscalibration of a problem.
+    """All kinds of miscalibration of a problem."""
 
-    Attributes
-    ----------
-    bias, bias_error
-        The mean of y - p, and its standard error.
-    level, spread, shape
-        Each kind; a P-value of 1 where it is not known.
-    brier_gain
-        How much recalibration by what is significant of them would lower the Brier score, on rows
-        other than those it was fitted to; nan where outcomes are all alike, or separated by the
-        scores.
-    """
-
-    bias: float
-    bias_error: float
+    bias: float  # the mean of y - p
+    bias_error: float  # its standard error
+    # Each kind; a P-value of 1 where it is not known.
     level: Fault = Fault("level", 0.0, 1.0, math.nan)
     spread: Fault = Fault("spread", 0.0, 1.0, math.nan)
     shape: Fault = Fault("shape", 0.0, 1.0, 0)
+    # How much recalibration by what is significant of them would lower the Brier score, on rows
+    # other than those it was fitted to; nan where outcomes are all alike, or separated by scores.
     brier_gain: float = 0.0
 
     def significant(self, tail: float) -> list[Fault]:
@@ -187,24 +167,13 @@ def _chi_squared(name: str, deviance: float, value: float, error: float) -> Faul
 
 @dataclass(frozen=True, eq=False)
 class _Shape:
-    """The components of residuals of a logistic fit.
-
-    Attributes
-    ----------
-    fault
-        The kind of miscalibration.
-    fitted
-        The fitted probabilities q.
-    basis
-        Level, spread and the components of shape, orthonormal in the information; (cells, all).
-    z
-        The components of shape.
-    """
+    """The components of residuals of a logistic fit."""
 
     fault: Fault
-    fitted: FloatArray
+    fitted: FloatArray  # the fitted probabilities q
+    # Level, spread and the directions of shape, orthonormal in the information; (cells, all).
     basis: FloatArray
-    z: FloatArray
+    z: FloatArray  # the components of shape
 
     @classmethod
     def of(

@@ -27,17 +27,14 @@ from scipy.special import ndtr, ndtri, stdtrit
 
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import hard_problem
 from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.problem import Problem
 from calibrant.data.rows import Sample
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, interval_cells, percent
 from calibrant.inference.clinical import ClinicalEstimate, Rows
-from calibrant.inference.slope_tests import hard_outcomes
 from calibrant.numerics.probability import monotone_root
-
-__all__ = ["CentreRow", "Heterogeneity", "RandomEffects", "heterogeneity", "random_effects"]
 
 _MEASURES = ("o_e", "intercept", "slope")
 Prediction = Literal["integrated", "t"]
@@ -86,56 +83,13 @@ class RandomEffects(Result):
 
 
 def random_effects(
-    effect: ArrayLike,
-    variance: ArrayLike,
-    *,
-    prediction: Prediction = "integrated",
-    level: float = 0.95,
+    y: FloatArray, v: FloatArray, *, prediction: Prediction = "integrated", level: float = 0.95
 ) -> RandomEffects:
-    """Return the mean of effects by restricted maximum likelihood, with a prediction interval.
+    """Return the mean of effects of two centres or more, with prediction intervals.
 
-    Parameters
-    ----------
-    effect : array_like
-        One effect per centre, at least two.
-    variance : array_like
-        Their sampling variances, positive.
-    prediction : {"integrated", "t"}
-        The prediction interval for a new centre; see :func:`calibrant.heterogeneity`.
-    level : float
-        Confidence level.
-
-    Returns
-    -------
-    RandomEffects
-        The mean, tau, the interval by Hartung and Knapp with quantiles of t with k - 1 degrees of
-        freedom, and the prediction interval.
-
-    References
-    ----------
-    Hartung and Knapp, "A refined method for the meta-analysis of controlled clinical trials with
-    binary outcome" (2001).
-    Higgins, Thompson and Spiegelhalter, "A re-evaluation of random-effects meta-analysis" (2009).
-
-    Examples
-    --------
-    >>> found = random_effects([-0.5, 0.1, 0.3], [0.04, 0.02, 0.05])
-    >>> round(found.value, 3), round(found.tau, 3)
-    (-0.034, 0.355)
+    The interval of the mean is that of Hartung and Knapp (2001), with quantiles of t with k - 1
+    degrees of freedom; `prediction` is that of :func:`calibrant.heterogeneity`.
     """
-    level = validation.as_level(level)
-    validation.check_choice(prediction, "prediction", ("integrated", "t"))
-    y, v = (np.asarray(values, dtype=np.float64) for values in (effect, variance))
-    if y.ndim != 1 or y.shape != v.shape or len(y) < 2:
-        raise CalibrantError(
-            "must hold at least two effects, with one {variance} each",
-            argument="effect",
-            value=y.shape,
-            found="shapes {value} and {other}",
-            other=v.shape,
-        )
-    if not (np.isfinite(y).all() and np.isfinite(v).all() and (v > 0).all()):
-        raise CalibrantError("must be positive, and all effects finite", argument="variance")
     model = _Model(y, v)
     tau2, k = model.best_tau2(), len(y)
     weight = 1 / (v + tau2)
@@ -276,10 +230,8 @@ class Heterogeneity(TabularResult):
             "new centre": interval_cells(ends["prediction_low"], ends["prediction_high"], 2),
             "centres": [one.n_centres for one in pooled],
         }
-        table = columns_of(self.centres, ("centre", "n", "n_events"))
-        for name in _MEASURES:
-            rows = [getattr(row, name) for row in self.centres]
-            table[name] = [one.value for one in rows]
+        columns = self._columns()
+        table = {name: columns[name] for name in ("centre", "n", "n_events", *_MEASURES)}
         head = f"Heterogeneity({len(self.centres)} centres)"
         return [head, TextTable.of(summary, 2), TextTable.of(table, 2)]
 
@@ -350,6 +302,8 @@ def heterogeneity(
 
     References
     ----------
+    Hartung and Knapp, "A refined method for the meta-analysis of controlled clinical trials with
+    binary outcome" (2001): the interval of the mean.
     Higgins, Thompson and Spiegelhalter, "A re-evaluation of random-effects meta-analysis" (2009):
     both prediction intervals.
     Debray et al., "A guide to systematic review and meta-analysis of prediction model performance"
@@ -367,9 +321,7 @@ def heterogeneity(
     """
     level = validation.as_level(level)
     validation.check_choice(prediction, "prediction", ("integrated", "t"))
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     names, parts = _centres(problem, centre, sample_weight)
     rows, effects = [], []
     for name, part in zip(names, parts, strict=True):

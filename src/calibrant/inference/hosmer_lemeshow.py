@@ -12,15 +12,12 @@ from scipy.special import chdtrc
 
 from calibrant._base import Result
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import hard_problem
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, plain_p_value
-from calibrant.inference.cumulative_tests import SMALLEST
-from calibrant.inference.slope_tests import hard_outcomes
+from calibrant.formatting import TextTable, p_equation
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import read_binning
-
-__all__ = ["HosmerLemeshowResult", "hosmer_lemeshow_test"]
+from calibrant.numerics.probability import SMALLEST
 
 _CAUTION = "The P-value depends on the groups: report the slope, the intercept and a curve instead."
 
@@ -50,9 +47,9 @@ class HosmerLemeshowResult(Result):
     groups: BinTable
 
     def _printed(self) -> list[str | TextTable]:
-        sign, number = plain_p_value(self.p_value)
         found = f"chi2 = {self.statistic:.4g} on {self.degrees_of_freedom} degrees of freedom"
-        return [f"HosmerLemeshowResult({found}, p {sign} {number}, n = {self.n})", _CAUTION]
+        p_value = p_equation(self.p_value)
+        return [f"HosmerLemeshowResult({found}, {p_value}, n = {self.n})", _CAUTION]
 
 
 def hosmer_lemeshow_test(
@@ -119,7 +116,7 @@ def hosmer_lemeshow_test(
     """
     n_groups = validation.as_count(n_groups, "n_groups", minimum=2)
     fitted = validation.as_flag(fitted, "fitted")
-    problem = hard_outcomes(one_problem(y_true, y_prob, None, multiclass, labels, pos_label))
+    problem = hard_problem(y_true, y_prob, None, multiclass, labels, pos_label)
     table = table_of(problem, read_binning(n_groups, "quantile", "left").bins(problem))
     degrees = len(table.n) - 2 * fitted
     if degrees < 1:

@@ -2,16 +2,11 @@
 
 No single statistic has power against every kind of miscalibration. Six of them, each with power
 where others have little, are computed from residual totals over cells of scores, for the observed
-outcomes and for resamples of the null hypothesis; :func:`calibration_test` defines them.
-
-Each statistic of each of the 1 + n_resamples samples has a rank among them, and each sample the
-minimum of its ranks over the statistics. The rank of the observed minimum among all minima is the
-joint P-value. As the samples are exchangeable under the null hypothesis, it is valid whatever n and
-however the statistics depend on each other. Equal minima are ordered by the largest of the
-standardised statistics, which is exchangeable too. At most six times as many minima as ranks of one
-statistic are as small: the joint P-value is at most six times that of any part.
-
-Beside it stands a bound that does not end at 1 / (1 + n_resamples), by asymptotic tails.
+outcomes and for resamples of the null hypothesis; :func:`calibration_test` defines them, and the
+joint P-value by ranks. As the samples are exchangeable under the null hypothesis, it is valid
+whatever n and however the statistics depend on each other. Equal minima of ranks are ordered by the
+largest of the standardised statistics, which is exchangeable too. At most six times as many minima
+as ranks of one statistic are as small: the joint P-value is at most six times that of any part.
 """
 
 from __future__ import annotations
@@ -20,26 +15,23 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import one_problem, rows_or_sketch
 from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.formatting import TextTable, p_cells, p_text, plain_p_value
+from calibrant.formatting import TextTable, p_cells, p_equation, p_text
 from calibrant.formatting import cells as text_cells
-from calibrant.inference.cumulative_tests import SMALLEST
-from calibrant.inference.intervals import Cells, Clusters
+from calibrant.inference.cells import Cells, Clusters
 from calibrant.inference.null_simulation import NullCells
-from calibrant.numerics.probability import brownian_range, logit, monotone_root
-
-__all__ = ["CalibrationTest", "TestPart", "calibration_test", "joint_test"]
+from calibrant.numerics.probability import SMALLEST, brownian_range, logit, monotone_root
 
 PARTS = ("level", "spread", "range", "smooth", "fine", "local")
 # The scale of the smooth part, and the terms beyond which exp(-(pi k s)^2) is below 1e-4.
@@ -136,11 +128,9 @@ class CalibrationTest(TabularResult):
         return columns_of(self.parts, ("name", "statistic", "p_value", "p_asymptotic"))
 
     def _printed(self) -> list[str | TextTable]:
-        sign, number = plain_p_value(self.p_value, is_bound=self.is_least)
-        text = f"p {sign} {number}"
+        text = p_equation(self.p_value, is_bound=self.is_least)
         if self.is_least and not math.isnan(self.p_asymptotic):
             text += f" by simulation, {p_text(self.p_asymptotic)} asymptotically"
-        rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         found = self._columns()
         table = {
             "part": found["name"],
@@ -148,26 +138,12 @@ class CalibrationTest(TabularResult):
             "p": p_cells(found["p_value"]),
             "p_asymptotic": p_cells(found["p_asymptotic"]),
         }
+        rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         head = f"CalibrationTest({text}, {rows}, {self.n_resamples} resamples)"
         return [head, TextTable(table)]
 
 
-class CalibrationTestOptions(RowOptions, total=False):
-    """Options of :func:`calibration_test`."""
-
-    clusters: ArrayLike | None
-    n_resamples: int
-    rng: int | Generator
-
-
-@overload
-def calibration_test(
-    y_true: Sketch | Problem, **options: Unpack[CalibrationTestOptions]
-) -> CalibrationTest: ...
-@overload
-def calibration_test(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CalibrationTestOptions]
-) -> CalibrationTest: ...
+@rows_or_sketch
 def calibration_test(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
@@ -312,10 +288,8 @@ def joint_test(
 def minimum_rank(values: FloatArray) -> tuple[FloatArray, float]:
     """Return the rank P-values of the first sample's statistics, and of their minimum.
 
-    Parameters
-    ----------
-    values : array of shape (samples, statistics)
-        Statistics, large where the null hypothesis fails, of samples exchangeable under it.
+    Statistics, shape (samples, statistics), are large where the null hypothesis fails; under it
+    samples are exchangeable.
     """
     values = np.round(values, _DECIMALS)
     n_samples = len(values)

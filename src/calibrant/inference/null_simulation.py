@@ -33,7 +33,7 @@ from calibrant.data.binning import Bins
 from calibrant.data.problem import CellOf, Index, Problem
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.intervals import Cells, Clusters
+from calibrant.inference.cells import Cells, Clusters
 from calibrant.measures.subpopulation import GroupCells
 
 # Numbers drawn at a time: a few arrays of this size stay in cache.
@@ -210,17 +210,10 @@ def permuted_within(cells: GroupCells) -> Null:
 
 @dataclass(frozen=True, eq=False)
 class NullCells:
-    """Residual totals of cells of scores, observed and under perfect calibration.
+    """Residual totals of cells of scores, observed and under perfect calibration."""
 
-    Attributes
-    ----------
-    cells
-        The rows summed over cells, each of which holds some, in order of scores.
-    draw
-        Takes a number of resamples and a generator to residual totals of shape (resamples, cells).
-    """
-
-    cells: Cells
+    cells: Cells  # the rows summed over cells, each of which holds some, in order of scores
+    # Takes a number of resamples and a generator to residual totals of shape (resamples, cells).
     draw: Callable[[int, Generator], FloatArray]
 
     @classmethod
@@ -236,7 +229,7 @@ class NullCells:
         if clusters is None and problem.is_soft and problem.is_exact:
             clusters = Clusters.single_rows(problem.n, rng)
         if clusters is not None:
-            totals = _cluster_totals(problem, clusters, cell_of, filled)
+            totals = clusters.totals(problem, cell_of, len(starts))[0][:, filled]
             # Where few events were seen, residuals say too little of the noise.
             expected, seen = float(cells.calibrated_variance.sum()), float(np.square(totals).sum())
             if 0 < seen < expected:
@@ -273,28 +266,12 @@ def _outcomes_in_cells(problem: Problem, cell_of: CellOf) -> Callable[[int, Gene
 
     def draw(n_resamples: int, rng: Generator) -> FloatArray:
         drawn = null.draw(slice(0, null.size), n_resamples, rng)
-        sums = (
-            drawn
-            if len(starts) == null.size
-            else np.add.reduceat(
-                drawn, starts, axis=1, dtype=np.int64 if drawn.dtype.kind == "b" else drawn.dtype
-            )
-        )
-        return np.asarray((sums - expected) * null.unit)
+        if len(starts) < null.size:
+            counts = np.int64 if drawn.dtype.kind == "b" else drawn.dtype
+            drawn = np.add.reduceat(drawn, starts, axis=1, dtype=counts)
+        return np.asarray((drawn - expected) * null.unit)
 
     return draw
-
-
-def _cluster_totals(
-    problem: Problem, clusters: Clusters, cell_of: CellOf, filled: Index
-) -> FloatArray:
-    """Return the residual totals of (bundles of) clusters, shape (bundles, filled cells)."""
-    place = np.zeros(int(filled[-1]) + 1, dtype=np.intp)
-    place[filled] = np.arange(len(filled))
-    totals = np.zeros((clusters.n_bundles, len(filled)))
-    for bundle, p, y, w in clusters.blocks(problem):
-        np.add.at(totals, (bundle, place[cell_of(p)]), w * (y - p))
-    return totals
 
 
 def _sign_flips(totals: FloatArray) -> Callable[[int, Generator], FloatArray]:

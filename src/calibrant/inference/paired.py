@@ -18,7 +18,7 @@ of a least favourable population, in three steps.
    they have rows in common; and likewise for b. This matters where the two models err in opposite
    directions. Tails of less than 2.3% have a normal quantile beyond AGAINST, which is used instead.
 2. a is calibrated wherever it does not clearly err: g has the minimum norm among images within
-   KAPPA standard deviations of a's (the same KAPPA as for a single error). Noise adds most to it.
+   KAPPA standard deviations of a's. Noise adds most to it.
 3. b's image is as observed, after moving; on average it lies further from 0 than the population's,
    which makes noise add less to it.
 
@@ -52,7 +52,6 @@ the mean of both models' predictions.
 from __future__ import annotations
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -66,19 +65,19 @@ from calibrant.data.classes import ClassTable, check_is_one, read_table, reduce_
 from calibrant.data.problem import Index
 from calibrant.data.validation import Generator
 from calibrant.inference.estimate import Estimate
-from calibrant.inference.intervals import KAPPA, View
-from calibrant.measures.registry import RowLosses, shifted_norms
-from calibrant.numerics.probability import monotone_root, rank_p_value, weibull_quantile
+from calibrant.inference.intervals import View
+from calibrant.measures.images import shifted_norms
+from calibrant.measures.registry import RowLosses
+from calibrant.numerics.probability import SMALLEST, monotone_root, rank_p_value, weibull_quantile
 
-# Larger is safer for models that err in opposite directions, and less powerful for all others.
+KAPPA = 1.25
+# A larger one is safer for models that err in opposite directions, less powerful for all others.
 # Measured, of a nominal 5%: see tests/null/test_compare_size.py.
 _AGAINST = 2.0
 # Numbers in all resamples of one model, and the minimum number of resamples whatever their size.
 _MAX_NUMBERS, _MIN_RESAMPLES = 1 << 23, 300
 # Errors that are equal in exact arithmetic may differ by rounding.
 _ROUNDING = 1e-9
-# P-values smaller than any double are not 0.
-_SMALLEST = sys.float_info.min
 # With fewer rows of any but the most common outcome, their observed losses are not enough.
 _FEW_EVENTS = 15
 
@@ -318,10 +317,10 @@ class MeanLoss:
         """Return the interval and the P-values of a difference."""
         if self.standard_error == 0:
             # Equal in every row, or certain to differ.
-            p_values = (1.0 if sign * self.mean <= 0 else _SMALLEST for sign in (1, -1))
+            p_values = (1.0 if sign * self.mean <= 0 else SMALLEST for sign in (1, -1))
         else:
             t = self.mean / self.standard_error
-            p_values = (max(float(stdtr(self.dof, sign * t)), _SMALLEST) for sign in (-1, 1))
+            p_values = (max(float(stdtr(self.dof, sign * t)), SMALLEST) for sign in (-1, 1))
         return Difference(*self.interval(level), *p_values)
 
 

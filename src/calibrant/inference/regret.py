@@ -1,24 +1,9 @@
 """What miscalibration costs at a threshold, with an interval.
 
-Acting on the rows with p >= t, a false alarm costs t and a miss 1 - t: the costs for which acting
-pays from a probability of t on. With G(c) = (1/W) sum of w (t - y) over rows with p < c, acting
-from the cut-off c on instead of t saves G(c) - G(t). The isotonic recalibration, like any monotone
-one, moves the cut-off; it moves it where that saves most:
-
-    regret(t) = max over c of G(c) - G(t) >= 0.
-
-Its interval. With D(c) = d(c) + e(c) what the cut-off c saves on the sample, in the population, and
-the noise of it, the target is theta = max d(c), observed is T = max D(c), a maximum that noise
-raises. Let a be half of 1 - level, z the normal quantile of 1 - a, and sd(c) that of e(c).
-
-How high?  high = max over c of D(c) + z sd(c). Whatever the best cut-off c* is, it is one and the
-same for all samples: D(c*) + z sd(c*) falls below theta with probability a, and high is at least
-that. As for rates, sd grows with what is to be excluded.
-
-How low?  low = T - Q_{1-a}[max over c of g(c) + e(c)] + max g(c), g being D cut to the height
-max D(c) - KAPPA sd(c): the population in which most cut-offs are equally good among those that the
-sample does not contradict. The noise is that of outcomes of probability t, for which no cut-off is
-better than another: sums outwards from t, one at either side of it.
+Any monotone recalibration moves the cut-off from which on rows are acted on; the isotonic one moves
+it where that saves most. The notes of :func:`threshold_regret` define D(c), what the cut-off c
+saves, and the ends of the interval. Noise is that of outcomes of probability t, for which no
+cut-off is better than another: sums outwards from the threshold t, one at either side of it.
 """
 
 from __future__ import annotations
@@ -39,10 +24,9 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.formatting import percent
-from calibrant.inference.intervals import KAPPA, Cells
+from calibrant.inference.cells import Cells
+from calibrant.inference.paired import KAPPA
 from calibrant.numerics.probability import weibull_quantile
-
-__all__ = ["ThresholdRegret", "threshold_regret"]
 
 # Cut-offs that noise is simulated at, on either side of the threshold: the nearest ones, and from
 # there on at distances that grow by a few percent.
@@ -212,24 +196,12 @@ def first_acted_on(problem: Problem, threshold: ArrayLike) -> Index:
 
 @dataclass(frozen=True, eq=False)
 class Cutoffs:
-    """All cut-offs of one problem: sums over the rows below each.
-
-    Attributes
-    ----------
-    problem
-        The problem.
-    pooled
-        Its rows pooled by score.
-    squares
-        The sums of w^2 below each score, and at last of all rows.
-    true_squares
-        The same of w^2 y, with weights that do not depend on the outcome at a score.
-    """
+    """All cut-offs of one problem: sums over the rows below each."""
 
     problem: Problem
     pooled: Pooled
-    squares: FloatArray
-    true_squares: FloatArray
+    squares: FloatArray  # the sums of w^2 below each score, and at last of all rows
+    true_squares: FloatArray  # of w^2 y, with weights that do not depend on the outcome at a score
 
     @classmethod
     def of(cls, problem: Problem) -> Cutoffs:
@@ -251,7 +223,9 @@ class Cutoffs:
         below = threshold * self.pooled.running_weight - self.pooled.running_true
         value = float(below.max() - below[start]) / self.problem.weight
         tail, error = (1 - level) / 2, self._error(threshold)
-        sides = [self._side(start, threshold, cuts) for cuts in self._cuts(start) if len(cuts)]
+        last = len(self.pooled.score)
+        cuts = (start - _distances(start), start + _distances(last - start))  # outwards
+        sides = [self._side(start, threshold, some) for some in cuts if len(some)]
         z = float(-ndtri(tail))
         high = max(side.highest(z) for side in sides)
         low = value - _excess(sides, 1 - tail, n_draws, rng) if value > 0 else 0.0
@@ -263,11 +237,6 @@ class Cutoffs:
             level=level,
             n=self.problem.n,
         )
-
-    def _cuts(self, start: int) -> tuple[Index, Index]:
-        """Return the cut-offs to look at below and above one, outwards."""
-        last = len(self.pooled.score)
-        return start - _distances(start), start + _distances(last - start)
 
     def _side(self, start: int, threshold: float, cuts: Index) -> _Side:
         pooled, total = self.pooled, self.problem.weight

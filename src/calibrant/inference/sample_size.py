@@ -23,8 +23,6 @@ from calibrant.measures.registry import MeasureInfo, find_measure
 from calibrant.measures.registry import measures as all_measures
 from calibrant.numerics.probability import logit, monotone_root
 
-__all__ = ["NoiseFloor", "SampleSize", "noise_floor", "sample_size"]
-
 Planned = Literal["o_e", "intercept", "slope", "smooth_ece", "ecce_r", "ecce_mad"]
 _ERRORS = ("smooth_ece", "ecce_r", "ecce_mad")
 # Samples whose median width is that of a size, and draws of the noise of each.

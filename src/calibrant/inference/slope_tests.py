@@ -10,21 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
+from scipy.special import expit, ndtri, stdtr
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem
-from calibrant.data.problem import Index, Pooled, Problem, joined
+from calibrant.data.classes import hard_problem, rows_or_sketch
+from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.formatting import counted, plain_p_value
-from calibrant.inference.cumulative_tests import SMALLEST, TestResult
-from calibrant.inference.intervals import check_clusters, read_codes
+from calibrant.formatting import counted, p_equation
+from calibrant.inference.cells import check_clusters, read_codes
+from calibrant.inference.cumulative_tests import TestResult
+from calibrant.numerics.probability import SMALLEST
 from calibrant.numerics.regression import LogisticFit, fit_logistic, standardize
 
 
@@ -77,27 +78,16 @@ class SlopeTestResult(Result):
     n_clusters: int = 0
 
     def _printed(self) -> list[str]:
-        sign, number = plain_p_value(self.p_value)
         slope = f"slope {self.slope:.4g} +- {self.slope_error:.2g}"
         intercept = f"intercept at slope 1 {self.intercept:.4g} +- {self.intercept_error:.2g}"
         rows = f"n = {self.n}" + f" in {self.n_clusters} clusters" * (self.n_clusters > 0)
         without = f", without {counted(self.n_excluded, 'prediction')} of 0 or 1"
         without *= self.n_excluded > 0
-        return [f"SlopeTestResult({slope}, {intercept}, p {sign} {number}, {rows}{without})"]
+        p_value = p_equation(self.p_value)
+        return [f"SlopeTestResult({slope}, {intercept}, {p_value}, {rows}{without})"]
 
 
-class ClusterOptions(RowOptions, total=False):
-    """Options of a test of rows that may depend on each other."""
-
-    clusters: ArrayLike | None
-
-
-@overload
-def spiegelhalter_test(y_true: Sketch, **options: Unpack[ClusterOptions]) -> TestResult: ...
-@overload
-def spiegelhalter_test(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[ClusterOptions]
-) -> TestResult: ...
+@rows_or_sketch
 def spiegelhalter_test(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -170,9 +160,7 @@ def spiegelhalter_test(
     >>> spiegelhalter_test([0, 1, 1, 0, 1], [0.9, 0.8, 0.9, 0.1, 0.7])
     TestResult(Brier score above expected: 0.064 = 0.623 sigma, p = 0.53, n = 5, asymptotic)
     """
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     pooled = problem.pooled
     factor = 1 - 2 * pooled.score
     noise = float(pooled.weight_squared @ (factor**2 * pooled.score * (1 - pooled.score)))
@@ -184,7 +172,7 @@ def spiegelhalter_test(
         )
     n_clusters, dof = 0, math.inf
     if clusters is not None:
-        known = _Clustered.read(clusters, sample_weight, problem, pooled)
+        known = _read_clusters(clusters, sample_weight, problem, pooled)
         deviation, covariance = known.spread(factor[:, None])
         noise += max(float(covariance[0, 0]), 0.0)
         n_clusters, dof = known.n, _satterthwaite(deviation[:, 0])
@@ -294,12 +282,9 @@ def calibration_slope_test(
     SlopeTestResult(slope 1.155 +- 0.1, intercept at slope 1 -0.1256 +- 0.1, p = 0.15, n = 731)
     """
     level = validation.as_level(level)
-    problem = hard_outcomes(
-        one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
-    )
-    everything = problem.rows.pooled
-    inner = np.flatnonzero((everything.score > 0) & (everything.score < 1))
-    pooled = joined([everything], inner)
+    problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
+    pooled = problem.rows.pooled.inner
+    _check_logits(pooled)
     n = int(pooled.rows.sum())
     origin, x = relative_logits(pooled)
     # U' V^-1 U, in units of x where V is a multiple of the identity.
@@ -311,7 +296,7 @@ def calibration_slope_test(
         # The survival function of chi-squared with 2 degrees of freedom.
         p_value = math.exp(-statistic / 2)
     else:
-        known = _Clustered.read(clusters, sample_weight, problem, pooled)
+        known = _read_clusters(clusters, sample_weight, problem, pooled)
         _, excess = known.spread(np.column_stack((np.ones_like(u), u)))
         variance, direction = np.linalg.eigh(excess)
         along = np.array([pooled.residual.sum(), pooled.residual @ u]) @ direction
@@ -334,61 +319,62 @@ def calibration_slope_test(
 
 
 @dataclass(frozen=True, eq=False)
-class _Clustered:
-    """Rows that may depend on each other within clusters, all of scores that were pooled.
+class ClusteredRows:
+    """Rows that may depend on each other within clusters, in order of their scores."""
 
-    Attributes
-    ----------
-    code
-        The cluster of each row.
-    place
-        The place of its score among those pooled.
-    score, true, weight
-        Its score, outcome and weight.
-    n
-        The number of clusters.
-    """
-
-    code: Index
-    place: Index
-    score: FloatArray
+    score: FloatArray  # score, true, weight: those of each row
     true: FloatArray
     weight: FloatArray
-    n: int
+    place: Index  # the place of its score among those pooled
+    code: Index | None  # its cluster; None where each row is one
+    n: int  # the number of clusters
 
     @classmethod
-    def read(
-        cls, clusters: Any, sample_weight: Any, problem: Problem, pooled: Pooled
-    ) -> _Clustered:
-        """Read one cluster label per row; rows of other scores are left out."""
+    def of(cls, problem: Problem, pooled: Pooled, cluster: Index | None) -> ClusteredRows:
+        """Return the rows of a problem from the lowest to the highest of the scores pooled."""
         p, y, w = problem.rows.columns()
-        code = read_codes(clusters, sample_weight, problem.n)
-        place = np.minimum(np.searchsorted(pooled.score, p), len(pooled.score) - 1)
-        kept = pooled.score[place] == p
-        names, code = np.unique(code[kept], return_inverse=True)
-        check_clusters(len(names))
-        return cls(code, place[kept], p[kept], y[kept], w[kept], len(names))
+        (inside,) = np.nonzero((p >= pooled.score[0]) & (p <= pooled.score[-1]))
+        order = inside[np.argsort(p[inside])]
+        place = np.repeat(np.arange(len(pooled.score)), pooled.rows.astype(np.intp))
+        code, n = None, len(order)
+        if cluster is not None:
+            names, code = np.unique(cluster[order], return_inverse=True)
+            n = len(names)
+        return cls(p[order], y[order], w[order], place, code, n)
 
-    def totals(self, factors: FloatArray, expected: FloatArray | None = None) -> FloatArray:
-        """Return the sums over each cluster of w (y - m) times factors at each pooled score.
+    def residuals(self, factors: FloatArray, expected: FloatArray | None = None) -> FloatArray:
+        """Return w (y - m) of each row times factors at each pooled score.
 
         The expected outcomes m at each pooled score are the scores themselves by default.
         """
         mean = self.score if expected is None else expected[self.place]
-        residual = self.weight * (self.true - mean)
-        sums = [np.bincount(self.code, residual * one[self.place]) for one in factors.T]
-        return np.column_stack(sums)
+        return np.asarray((self.weight * (self.true - mean))[:, None] * factors[self.place])
+
+    def totals(self, rows: FloatArray) -> FloatArray:
+        """Return the sums of rows over each cluster."""
+        if self.code is None:
+            return rows
+        return np.column_stack([np.bincount(self.code, one) for one in rows.T])
 
     def spread(self, factors: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the deviations of the clusters' totals from their mean, and excess covariances.
 
         The latter are those of the sum of totals, without the squares of single rows.
         """
-        totals = self.totals(factors)
+        rows = self.residuals(factors)
+        totals = self.totals(rows)
         deviation = totals - totals.mean(axis=0)
-        rows = (self.weight * (self.true - self.score))[:, None] * factors[self.place]
         correction = self.n / (self.n - 1)
         return deviation, correction * (deviation.T @ deviation) - rows.T @ rows
+
+
+def _read_clusters(
+    clusters: Any, sample_weight: Any, problem: Problem, pooled: Pooled
+) -> ClusteredRows:
+    """Read one cluster label per row; rows of scores that were not pooled are left out."""
+    rows = ClusteredRows.of(problem, pooled, read_codes(clusters, sample_weight, problem.n))
+    check_clusters(rows.n)
+    return rows
 
 
 def _satterthwaite(deviation: FloatArray) -> float:
@@ -406,8 +392,6 @@ def _two_sided(z: float, dof: float) -> float:
     """Return the P-value of z: Student's t, which is normal with infinite degrees of freedom."""
     if math.isinf(dof):
         return math.erfc(abs(z) / math.sqrt(2))
-    from scipy.special import stdtr
-
     return 2 * float(stdtr(dof, -abs(z)))
 
 
@@ -416,19 +400,8 @@ def _interval(value: float, error: float, level: float) -> tuple[float, float]:
     return value - reach, value + reach
 
 
-def hard_outcomes(problem: Problem) -> Problem:
-    """Return the problem, refusing soft labels."""
-    if problem.is_soft:
-        raise CalibrantError(
-            "must be 0 or 1 for a test, as the noise of soft labels is unknown",
-            argument="y_true",
-            found="soft labels",
-        )
-    return problem
-
-
-def relative_logits(pooled: Pooled) -> tuple[float, FloatArray]:
-    """Return the logit of one prediction, and how far those of all of them are from it."""
+def _check_logits(pooled: Pooled) -> None:
+    """Refuse scores between 0 and 1 that do not determine a slope."""
     if not len(pooled.score):
         raise CalibrantError(
             "must hold predictions strictly between 0 and 1 for the calibration slope, as logits "
@@ -442,6 +415,10 @@ def relative_logits(pooled: Pooled) -> tuple[float, FloatArray]:
             value=pooled.score[0],
             found="only {value}",
         )
+
+
+def relative_logits(pooled: Pooled) -> tuple[float, FloatArray]:
+    """Return the logit of one prediction, and how far those of all of them are from it."""
     x = np.log(pooled.score) - np.log1p(-pooled.score)
     middle = len(x) // 2
     near = pooled.score[middle]
@@ -473,9 +450,12 @@ class LogisticRecalibration:
         cls,
         pooled: Pooled,
         logits: tuple[float, FloatArray],
-        clusters: _Clustered | None = None,
+        clusters: ClusteredRows | None = None,
     ) -> LogisticRecalibration:
-        """Fit rows pooled by score, given the logit of one score and how far others are from it."""
+        """Fit rows pooled by score, given the logit of one score and how far others are from it.
+
+        Standard errors are those of maximum likelihood, or robust, from the sums over clusters.
+        """
         origin, x = logits
         ones, zeros = pooled.score[pooled.true > 0], pooled.score[pooled.true < pooled.weight]
         if not len(ones) or not len(zeros):
@@ -498,7 +478,7 @@ class LogisticRecalibration:
 
 
 def _fitted(
-    x: FloatArray, offset: FloatArray, pooled: Pooled, clusters: _Clustered | None
+    x: FloatArray, offset: FloatArray, pooled: Pooled, clusters: ClusteredRows | None
 ) -> LogisticFit | None:
     """Return the fit of logits offset + a + x @ b; None where there is none."""
     squares = pooled.weight_squared
@@ -508,9 +488,7 @@ def _fitted(
         return None
     if clusters is None:
         return fit
-    from scipy.special import expit
-
     fitted = expit(offset + fit.intercept + x @ fit.slopes)
-    scores = clusters.totals(np.column_stack((np.ones(len(x)), x)), fitted)
+    scores = clusters.totals(clusters.residuals(np.column_stack((np.ones(len(x)), x)), fitted))
     spread = scores @ fit.inverse_information
-    return replace(fit, covariance=clusters.n / (clusters.n - 1) * (spread.T @ spread))
+    return replace(fit, covariance=clusters.n / max(clusters.n - 1, 1) * (spread.T @ spread))

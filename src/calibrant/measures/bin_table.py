@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, IntArray, TabularResult
 from calibrant.data.binning import Bins, Side
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import one_problem, rows_or_sketch
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.formatting import TextTable
@@ -56,20 +56,7 @@ class BinTable(TabularResult):
         return [TextTable.of({"bin": [f"{low:.4g} - {high:.4g}" for low, high in ends], **columns})]
 
 
-class BinTableOptions(RowOptions, total=False):
-    """Options of :func:`bin_table`."""
-
-    n_bins: BinCount
-    strategy: Strategy
-    closed: Side
-
-
-@overload
-def bin_table(y_true: Sketch | Problem, **options: Unpack[BinTableOptions]) -> BinTable: ...
-@overload
-def bin_table(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[BinTableOptions]
-) -> BinTable: ...
+@rows_or_sketch
 def bin_table(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,12 +28,13 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
 from calibrant.data.binning import Binning, Bins, BinsByCount, Convex, EqualMass, Fixed, Side
-from calibrant.data.classes import Norm, RowOptions, read_table, reduce_classes, reduce_table
+from calibrant.data.classes import Norm, read_table, reduce_classes, reduce_table, rows_or_sketch
 from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure, MeasureInfo
+from calibrant.measures.images import L1Norm, L2Norm, LinearImage
+from calibrant.measures.registry import Measure, MeasureInfo
 
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
@@ -48,28 +49,6 @@ _CHOSEN_BY_OUTCOMES = (binning.largest_monotone, binning.leave_one_out)
 _CELLS_PER_BIN, _FEW_BINS = 16, 512
 # More bins would take more resamples than fit into memory.
 _MAX_BINS = 1 << 14
-
-
-class MceOptions(RowOptions, total=False):
-    """Options of :func:`mce`."""
-
-    n_bins: BinCount
-    strategy: Strategy
-    assignment: Literal["hard", "convex"]
-    closed: Side
-
-
-class SoftLabelOptions(MceOptions, total=False):
-    """Options of :func:`soft_label_ece`."""
-
-    norm: Literal["l1", "l2", "max"]
-    weighting: Literal["mass", "width"]
-
-
-class EceOptions(SoftLabelOptions, total=False):
-    """Options of :func:`ece`."""
-
-    debias: bool
 
 
 def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
@@ -136,7 +115,7 @@ class BinnedError(Measure):
         weights = bins.widths if self.by_width else weight / problem.weight
         return self.norm.of(gaps, weights[filled])
 
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves: rounding alone."""
         # The root of a difference that is floored at 0 magnifies what rounding leaves of it.
         is_root = self.debias and self.norm is Norm.L2
@@ -261,10 +240,7 @@ def _checked_edges(strategy: Any) -> tuple[float, ...]:
     return tuple(edges.astype(np.float64).tolist())
 
 
-@overload
-def ece(y_true: Sketch, **options: Unpack[EceOptions]) -> float: ...
-@overload
-def ece(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[EceOptions]) -> float: ...
+@rows_or_sketch
 def ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -349,10 +325,7 @@ def ece(
     return reduction.measure(error, error.norm)
 
 
-@overload
-def mce(y_true: Sketch, **options: Unpack[MceOptions]) -> float: ...
-@overload
-def mce(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[MceOptions]) -> float: ...
+@rows_or_sketch
 def mce(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -496,12 +469,7 @@ def ace(
     return reduction.measure(error, error.norm)
 
 
-@overload
-def soft_label_ece(y_true: Sketch, **options: Unpack[SoftLabelOptions]) -> float: ...
-@overload
-def soft_label_ece(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[SoftLabelOptions]
-) -> float: ...
+@rows_or_sketch
 def soft_label_ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

@@ -18,7 +18,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import partial
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,12 +26,13 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray, TabularResult
 from calibrant.data import validation
 from calibrant.data.binning import Bins, UniformBins
-from calibrant.data.classes import RowOptions, one_problem, reduce_classes
+from calibrant.data.classes import one_problem, reduce_classes, rows_or_sketch
 from calibrant.data.problem import Pooled, Problem, joined
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import LinearImage, MaxNorm, Measure, MeasureInfo, RangeNorm
+from calibrant.measures.images import LinearImage, MaxNorm, RangeNorm
+from calibrant.measures.registry import Measure, MeasureInfo
 
 # From so many rows on, sorting those near the extremes alone is four times as fast as sorting all
 # (measured at 10^7); the cells in which the others are pooled.
@@ -40,12 +41,6 @@ _MANY, _CELLS = 1 << 17, 1 << 16
 _ROUNDING = 1e-9
 # Cells for the noise of cumulative sums, which exceed those at cell ends by 0.03 sigma on average.
 _MAX_NOISE_CELLS = 512
-
-
-class CumulativeOptions(RowOptions, total=False):
-    """Options of :func:`ecce_mad` and :func:`ecce_r`."""
-
-    normalize: bool
 
 
 class Statistic(Enum):
@@ -160,34 +155,49 @@ def as_curve(differences: CumulativeDifferences) -> CumulativeCurve:
     return CumulativeCurve(differences.fraction, score, differences.deviation, differences.sigma)
 
 
+def moves_in_cells(problem: Problem) -> tuple[FloatArray, FloatArray]:
+    """Return how much cumulative sums rise and how much they fall within each cell of a sketch.
+
+    They rise by sum w y (1 - p) / W, and fall by sum w (1 - y) p / W.
+    """
+    n_cells = round(1 / problem.cell_width)
+    residual = problem.cell_sums(UniformBins.of(n_cells).index, n_cells)[3] / problem.weight
+    return residual[1], -residual[0]
+
+
+def bounds_in_cells(rise: FloatArray, fall: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Return bounds of cumulative sums within cells where they rise and fall by so much in total.
+
+    From a at the start to b at the end of a cell they stay above max(a - fall, b - rise) and below
+    min(a + rise, b + fall), in whatever order its rows are.
+    """
+    end = np.cumsum(rise - fall)
+    start = np.append(0.0, end[:-1])
+    return np.maximum(start - fall, end - rise), np.minimum(start + rise, end + fall)
+
+
 def excursion_error(problem: Problem) -> float:
     """Bound how much larger the excursion over the rows of a sketch may be than over its cells.
 
-    Within a cell cumulative sums rise by sum w y (1 - p) and fall by sum w (1 - y) p in total: they
-    exceed the values at its ends by at most the smaller of these.
+    Within a cell cumulative sums exceed the values at its ends by at most the smaller of what they
+    rise and what they fall.
     """
     if problem.is_exact:
         return 0.0
-    n_cells = round(1 / problem.cell_width)
-    residual = problem.cell_sums(UniformBins.of(n_cells).index, n_cells)[3]
-    return float(np.minimum(residual[1], -residual[0]).max()) / problem.weight + _ROUNDING
+    return float(np.minimum(*moves_in_cells(problem)).max()) + _ROUNDING
 
 
 def _pooled_between_extremes(rows: Sample) -> Pooled:
     """Return 0/1 outcomes of weight 1 pooled by score near the extremes, by cell elsewhere.
 
-    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Where these rise
-    by a and fall by b in total within a cell, they stay below min(start + a, end + b) and above
-    max(start - b, end - a). Only where that is beyond all ends of cells are rows sorted.
+    Sums over narrow cells of scores give the cumulative sums at the ends of cells. Only where they
+    may be beyond all ends within a cell are rows sorted.
     """
     bins = UniformBins.of(_CELLS)
     count, _, pred, residual, _ = rows.cell_sums(bins.index, _CELLS)
-    rise, fall = residual[1], -residual[0]
-    end = np.cumsum(rise - fall)
-    start = np.append(0.0, end[:-1])
-    above = np.minimum(start + rise, end + fall) > max(float(end.max()), 0.0)
-    below = np.maximum(start - fall, end - rise) < min(float(end.min()), 0.0)
-    is_open = above | below
+    end = np.cumsum(residual.sum(axis=0))
+    low, high = bounds_in_cells(residual[1], -residual[0])
+    is_open = (high > max(float(end.max()), 0.0)) | (low < min(float(end.min()), 0.0))
     (closed,) = np.nonzero((count.sum(axis=0) > 0) & ~is_open)
     n, p = count[:, closed].sum(axis=0), pred[:, closed].sum(axis=0)
     true = count[1, closed]
@@ -197,7 +207,7 @@ def _pooled_between_extremes(rows: Sample) -> Pooled:
         return cells
     single = rows.take(np.flatnonzero(near)).pooled
     order = np.argsort(np.concatenate((closed, bins.index(single.score))), kind="stable")
-    return joined((cells, single), order)
+    return joined((cells, single)).some(order)
 
 
 def known_sigma(differences: CumulativeDifferences, purpose: str) -> float:
@@ -229,10 +239,10 @@ class CumulativeError(Measure):
             return excursion / known_sigma(differences, "normalize=True")
         return excursion
 
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         # Within a cell either extreme may be exceeded, and the range has both.
         error = excursion_error(problem) * (1 if self.statistic is Statistic.MAX else 2)
-        if not self.normalize or problem.is_exact:
+        if not self.normalize:
             return error
         sigma = cumulative_differences(problem).sigma
         # p (1 - p) changes by less than p does, and scores are known to a cell's width.
@@ -263,12 +273,7 @@ def read_cumulative_error(statistic: Statistic, *, normalize: bool = False) -> C
     return CumulativeError(statistic, validation.as_flag(normalize, "normalize"))
 
 
-@overload
-def ecce_mad(y_true: Sketch, **options: Unpack[CumulativeOptions]) -> float: ...
-@overload
-def ecce_mad(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeOptions]
-) -> float: ...
+@rows_or_sketch
 def ecce_mad(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -337,10 +342,7 @@ def ecce_mad(
     return reduction.measure(error)
 
 
-@overload
-def ecce_r(y_true: Sketch, **options: Unpack[CumulativeOptions]) -> float: ...
-@overload
-def ecce_r(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CumulativeOptions]) -> float: ...
+@rows_or_sketch
 def ecce_r(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -415,14 +417,7 @@ def ecce_r(
     return reduction.measure(error)
 
 
-@overload
-def cumulative_curve(
-    y_true: Sketch | Problem, **options: Unpack[RowOptions]
-) -> CumulativeCurve: ...
-@overload
-def cumulative_curve(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]
-) -> CumulativeCurve: ...
+@rows_or_sketch
 def cumulative_curve(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,

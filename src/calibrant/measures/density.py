@@ -35,7 +35,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -44,7 +44,7 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import ClassTable, RowOptions, read_classes, reduce_classes
+from calibrant.data.classes import ClassTable, read_classes, reduce_classes, rows_or_sketch
 from calibrant.data.problem import Problem, Quantity
 from calibrant.data.rows import row_values
 from calibrant.data.sketch import Sketch
@@ -71,14 +71,6 @@ _CHUNK = 1 << 22
 # bandwidth and of each class.
 _MAX_SECONDS, _KERNEL, _BANDWIDTH, _CLASS = 5.0, 5e-9, 3.5e-9, 6e-10
 _SMALLEST = np.nextafter(0.0, 1.0)
-
-
-class DensityOptions(RowOptions, total=False):
-    """Options of :func:`density_ece`."""
-
-    bandwidth: Bandwidth
-    kernel: Literal["gaussian", "triweight"]
-    bounds: tuple[float, float] | None
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,9 +134,7 @@ class DensityError(Measure):
     def __call__(self, problem: Problem) -> float:
         return self.densities(problem).error
 
-    def error_bound(self, problem: Problem, value: float) -> float:
-        if problem.is_exact:
-            return 0.0
+    def sketch_error(self, problem: Problem, value: float) -> float:
         width = self.densities(problem).bandwidth
         error = problem.spectrum_error(width, "weight") + problem.spectrum_error(width, "true")
         bound = float(self.kernel.third / GAUSSIAN.third * error)
@@ -168,7 +158,7 @@ def _interval(
     """Return the spectrum of weights and of what is smoothed, fine enough for a kernel."""
     fine = bandwidth / kernel.roughness
     if not problem.is_exact:
-        _check_resolved(bandwidth, _finest(problem, kernel, domain.length))
+        validation.check_minimum(bandwidth, "bandwidth", _finest(problem, kernel, domain.length))
         return LineSpectrum(domain, problem.spectrum(fine, "weight", smoothed))
     if domain.length > min(smoothing.FEW_SCALES * bandwidth, smoothing.MAX_SCALES * fine):
         pooled, bounds = problem.rows.pooled, (domain.low, domain.high)
@@ -176,7 +166,7 @@ def _interval(
         finest = smoothing.finest_packed(
             pooled.score, fine, kernel.radius * kernel.roughness, bounds
         )
-        _check_resolved(bandwidth, finest * kernel.roughness)
+        validation.check_minimum(bandwidth, "bandwidth", finest * kernel.roughness)
         values, reach = [pooled.weight, getattr(pooled, smoothed)], kernel.radius * bandwidth
         return smoothing.packed_spectrum(pooled.score, values, fine, reach, bounds)
     if domain == Span(0.0, 1.0):
@@ -204,13 +194,6 @@ def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -
     n_cells, n_moments = smoothing.resolution(problem.n, scale)
     moments = smoothing.cell_moments(blocks, 2, n_cells, n_moments)
     return LineSpectrum(axis, smoothing.coefficients(moments, smoothing.n_modes(scale)))
-
-
-def _check_resolved(bandwidth: float, finest: float) -> None:
-    if bandwidth < finest:
-        raise CalibrantError(
-            "must be at least {minimum:.2g}", argument="bandwidth", value=bandwidth, minimum=finest
-        )
 
 
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:
@@ -371,12 +354,7 @@ def canonical_error(table: ClassTable, bandwidth: float | None = None) -> float:
     return float(absolute[np.argmin(squared)] / w.sum())
 
 
-@overload
-def density_ece(y_true: Sketch, **options: Unpack[DensityOptions]) -> float: ...
-@overload
-def density_ece(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[DensityOptions]
-) -> float: ...
+@rows_or_sketch
 def density_ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

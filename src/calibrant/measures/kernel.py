@@ -88,13 +88,7 @@ def _decaying_sums(place: FloatArray, amount: FloatArray) -> FloatArray:
 
 def _make(bandwidth: float = 0.1) -> SquaredKernelError:
     bandwidth = validation.as_bandwidth(bandwidth)
-    if bandwidth < _MIN_BANDWIDTH:
-        raise CalibrantError(
-            "must be at least {minimum}",
-            argument="bandwidth",
-            value=bandwidth,
-            minimum=_MIN_BANDWIDTH,
-        )
+    validation.check_minimum(bandwidth, "bandwidth", _MIN_BANDWIDTH)
     return SquaredKernelError(bandwidth)
 
 

@@ -26,14 +26,8 @@ from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError
-from calibrant.measures.registry import (
-    L1Norm,
-    LinearImage,
-    Measure,
-    MeasureInfo,
-    cells_for_smoothing,
-    smoothed,
-)
+from calibrant.measures.images import L1Norm, LinearImage, cells_for_smoothing, smoothed
+from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.probability import logit
@@ -68,9 +62,7 @@ class LogitSmoothedError(Measure):
         rows = (u[inside], y[inside], w[inside])
         return _at_infinity(line) + (uniform_noise(*rows, self.sigma) if inside.any() else 0.0)
 
-    def error_bound(self, problem: Problem, value: float) -> float:
-        if problem.is_exact:
-            return 0.0
+    def sketch_error(self, problem: Problem, value: float) -> float:
         line = problem.logit_line(self.sigma)
         return line.error(self.sigma, "true") + line.error(self.sigma, "weight")
 
@@ -118,10 +110,8 @@ def gaussian_noise(line: Line, weight: float, sigma: float) -> float:
     """Return the integral for noise N(0, sigma^2) on rows of this total weight."""
     from scipy.special import expit
 
-    finest = line.finest(sigma)
-    if sigma < finest:
-        rule = "must be at least {minimum:.2g} for logits this close together"
-        raise CalibrantError(rule, argument="sigma", value=sigma, minimum=finest)
+    why = " for logits this close together"
+    validation.check_minimum(sigma, "sigma", line.finest(sigma), why)
     interval = line.interval(sigma, "true", "weight")
     # The sigmoid is smooth at scale 1, whatever the noise.
     step = min(sigma, 1.0)
@@ -172,15 +162,8 @@ def uniform_noise(u: FloatArray, y: FloatArray, w: FloatArray, sigma: float) -> 
     A are constant, and A u - B log(1 + e^u) is the antiderivative on either side of its one zero.
     """
     minimum = 1e-7 * max(1.0, float(np.abs(u).max()))
-    if sigma < minimum:
-        raise CalibrantError(
-            "must be at least {minimum:.2g} for logits from {low:.4g} to {high:.4g}",
-            argument="sigma",
-            value=sigma,
-            minimum=minimum,
-            low=u.min(),
-            high=u.max(),
-        )
+    why = f" for logits from {u.min():.4g} to {u.max():.4g}"
+    validation.check_minimum(sigma, "sigma", minimum, why)
     ends = np.concatenate((u - sigma / 2, u + sigma / 2))
     order = np.argsort(ends, kind="stable")
     ends = ends[order]

@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable, RowOptions, one_problem, read_table, reduce_table
+from calibrant.data.classes import ClassTable, one_problem, read_table, reduce_table, rows_or_sketch
 from calibrant.data.problem import Block, Problem
 from calibrant.data.sketch import Sketch
-from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.regression import isotonic_fit
 
@@ -61,7 +60,7 @@ class BrierScore(Measure):
     def __call__(self, problem: Problem) -> float:
         return problem.squared_error() / problem.weight
 
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         """Bound the distance from the score of the rows themselves: rounding alone."""
         return 2 * problem.sum_error
 
@@ -74,10 +73,7 @@ class LogScore(Measure):
         return _mean_loss(problem.rows.blocks(), _cross_entropy)
 
 
-@overload
-def brier_score(y_true: Sketch, **options: Unpack[RowOptions]) -> float: ...
-@overload
-def brier_score(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[RowOptions]) -> float: ...
+@rows_or_sketch
 def brier_score(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
@@ -295,24 +291,15 @@ def _mean_loss(blocks: Iterable[Block], loss: Loss) -> float:
 def _brier_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
     # With two classes the squared errors of both are equal, and the binary score is one of them.
     scale = 0.5 if prob.shape[1] == 2 else 1.0
-    seen = scale * np.sum((prob - outcome) ** 2, axis=1)
+    seen = scale * np.sum(_squared_error(prob, outcome), axis=1)
     return seen, scale * (np.sum(prob**2, axis=1, keepdims=True) - 2 * prob + 1)
 
 
 def _log_losses(prob: FloatArray, outcome: FloatArray) -> tuple[FloatArray, FloatArray]:
-    from scipy.special import xlogy
-
-    seen = -np.sum(xlogy(outcome, prob), axis=1)
-    if np.isinf(seen).any():
-        rows = np.flatnonzero(np.isinf(seen))
-        raise CalibrantError(
-            "must not be 0 for an outcome that happened, which makes log_score infinite",
-            argument="y_prob",
-            value=0.0,
-            position=int(rows[0]),
-            count=len(rows),
-            hint="use {measure}='brier_score'",
-        )
+    seen = np.sum(_cross_entropy(prob, outcome), axis=1)
+    rule = "must not be 0 for an outcome that happened, which makes log_score infinite"
+    hint = "use {measure}='brier_score'"
+    validation.refuse(np.zeros(len(seen)), np.isinf(seen), "y_prob", rule, hint)
     with np.errstate(divide="ignore"):
         return seen, -np.log(prob)
 

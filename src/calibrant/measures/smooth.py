@@ -20,7 +20,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple, Unpack, overload
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -29,18 +29,12 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import RowOptions, reduce_classes
+from calibrant.data.classes import reduce_classes, rows_or_sketch
 from calibrant.data.problem import Index, Line, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.measures.registry import (
-    L1Norm,
-    LinearImage,
-    Measure,
-    MeasureInfo,
-    cells_for_smoothing,
-    smoothed,
-)
+from calibrant.measures.images import L1Norm, LinearImage, cells_for_smoothing, smoothed
+from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
 from calibrant.numerics.probability import logit
 from calibrant.numerics.smoothing import (
@@ -75,13 +69,6 @@ _TOLERANCE, _ROUGH_TOLERANCE = 3e-7, 3e-3
 _FEW_PER_CELL = 16
 
 
-class SmoothOptions(RowOptions, total=False):
-    """Options of :func:`smooth_ece`."""
-
-    bandwidth: float | None
-    scale: Literal["probability", "logit"] | Increasing
-
-
 @dataclass(frozen=True)
 class SmoothError(Measure):
     """The L1 norm of the smoothed residuals, at a given scale or at its own."""
@@ -95,9 +82,7 @@ class SmoothError(Measure):
             residuals.fixed_point() if self.bandwidth is None else residuals.error(self.bandwidth)
         )
 
-    def error_bound(self, problem: Problem, value: float) -> float:
-        if problem.is_exact:
-            return 0.0
+    def sketch_error(self, problem: Problem, value: float) -> float:
         scale = value if self.bandwidth is None else self.bandwidth
         finest = self._residuals(problem).finest(0.0)
         if self.transform is None:
@@ -138,19 +123,11 @@ def curve_bandwidth(problem: Problem) -> float:
 
 @dataclass(frozen=True, eq=False)
 class ResidualSpectrum:
-    """Residuals ready to be smoothed at some scales.
+    """Residuals ready to be smoothed at some scales."""
 
-    Attributes
-    ----------
-    a, length
-        Cosine coefficients of the residual measure over an interval, and its length.
-    constant
-        The error of other rows, which does not depend on the scale.
-    """
-
-    a: FloatArray
-    length: float = 1.0
-    constant: float = 0.0
+    a: FloatArray  # the cosine coefficients of the residual measure over an interval
+    length: float = 1.0  # of that interval
+    constant: float = 0.0  # the error of other rows, which does not depend on the scale
 
     def norm(self, scale: float, *, rough: bool = False) -> tuple[float, float]:
         """Return smECE at a scale and its derivative."""
@@ -253,14 +230,8 @@ class Residuals(ABC):
 
     def error(self, bandwidth: float) -> float:
         """Return smECE at a given scale."""
-        finest = self.finest(bandwidth)
-        if bandwidth < finest:
-            raise CalibrantError(
-                "must be at least {minimum:.2g} for scores this close together",
-                argument="bandwidth",
-                value=bandwidth,
-                minimum=finest,
-            )
+        why = " for scores this close together"
+        validation.check_minimum(bandwidth, "bandwidth", self.finest(bandwidth), why)
         return self._at(bandwidth)
 
     def fixed_point(self) -> float:
@@ -538,10 +509,7 @@ def read_smooth_error(
     return SmoothError(width, known[str(scale)])
 
 
-@overload
-def smooth_ece(y_true: Sketch, **options: Unpack[SmoothOptions]) -> float: ...
-@overload
-def smooth_ece(y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[SmoothOptions]) -> float: ...
+@rows_or_sketch
 def smooth_ece(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

@@ -156,15 +156,9 @@ def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
     member = one_column(member, "group")
     if member.dtype.kind != "b":
         seen = member.tolist()
-        wrong = next((row for row, value in enumerate(seen) if value not in (0, 1)), None)
-        if wrong is not None:
-            raise CalibrantError(
-                "must be true or false for each row",
-                argument="group",
-                value=seen[wrong],
-                position=wrong,
-                hint="compare the column with a value first, as in {group}=(column == value)",
-            )
+        wrong = np.array([value not in (0, 1) for value in seen])
+        hint = "compare the column with a value first, as in {group}=(column == value)"
+        validation.refuse(member, wrong, "group", "must be true or false for each row", hint)
         member = np.array([value == 1 for value in seen])
     if w is not None:
         member = member[w != 0]

@@ -1,21 +1,15 @@
 """The averaged two-bin error (ATB): a calibration error that cannot be gamed on a finite sample.
 
-Cut the scores at q, so that there are two bins, and add up the squares of their total deviations;
-then average over q uniform on [0, 1]. With C(q) = (1/W) sum over rows with p < q of w (y - p) and
-r = y - p:
-
-    ATB = integral of C(q)^2 + (C(1) - C(q))^2 over q in [0, 1]
-        = (1/W^2) sum_ij w_i w_j r_i r_j (1 - abs(p_i - p_j)).
-
-Between two scores C is constant: the integral is a sum of squares in which nothing cancels. Its
-root is the L2 norm of a linear function of the residuals, which gives it intervals.
+The deviation C(q) of :func:`averaged_two_bin_error` is constant between two scores: the integral is
+a sum of squares in which nothing cancels. Its root is the L2 norm of a linear function of the
+residuals, which gives it intervals.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Unpack, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,24 +17,18 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.binning import UniformBins
-from calibrant.data.classes import RowOptions, reduce_classes
+from calibrant.data.classes import reduce_classes, rows_or_sketch
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.measures.registry import L2Norm, LinearImage, Measure, MeasureInfo
-
-__all__ = ["averaged_two_bin_error"]
+from calibrant.measures.cumulative import bounds_in_cells, moves_in_cells
+from calibrant.measures.images import L2Norm, LinearImage
+from calibrant.measures.registry import Measure, MeasureInfo
 
 # Cells for the noise: the kernel 1 - abs(p - q) changes by less than 1/256 within a pair of them.
 _NOISE_CELLS = 512
 # What rounding may add to the sums of a sketch.
 _ROUNDING = 1e-12
-
-
-class TwoBinOptions(RowOptions, total=False):
-    """Options of :func:`averaged_two_bin_error`."""
-
-    unbiased: bool
 
 
 @dataclass(frozen=True)
@@ -72,28 +60,14 @@ class TwoBinError(Measure):
         whole = problem.weight**2
         return (whole * value - _squared_residuals(problem)) / (whole - squares)
 
-    def null_mean(self, problem: Problem) -> float:
-        """Return the exact mean of the error under perfect calibration, given the scores."""
-        if self.unbiased:
-            return 0.0
-        pooled = problem.pooled
-        variance = pooled.score * (1 - pooled.score) - np.square(pooled.spread)
-        return float(pooled.weight_squared @ variance) / problem.weight**2
-
-    def error_bound(self, problem: Problem, value: float) -> float:
+    def sketch_error(self, problem: Problem, value: float) -> float:
         """Bound the distance from the error of the rows themselves.
 
-        Within a cell of a sketch, C starts at a and ends at b, rising by u and falling by v in
-        total: it stays between max(a - v, b - u) and min(a + u, b + v), wherever the rows are.
+        Within each cell of a sketch C has bounds, wherever in it the rows are.
         """
-        if problem.is_exact:
-            return 0.0
-        n_cells = round(1 / problem.cell_width)
-        deviation = problem.cell_sums(UniformBins.of(n_cells).index, n_cells)[3] / problem.weight
-        rise, fall = deviation[1], -deviation[0]
-        end = np.cumsum(rise - fall)
-        start, total = np.append(0.0, end[:-1]), end[-1]
-        low, high = np.maximum(start - fall, end - rise), np.minimum(start + rise, end + fall)
+        rise, fall = moves_in_cells(problem)
+        total = float((rise - fall).sum())
+        low, high = bounds_in_cells(rise, fall)
 
         def squares(below: FloatArray) -> FloatArray:
             return np.asarray(below**2 + (total - below) ** 2)
@@ -142,12 +116,7 @@ def read_two_bin_error(*, unbiased: bool = False) -> TwoBinError:
     return TwoBinError(validation.as_flag(unbiased, "unbiased"))
 
 
-@overload
-def averaged_two_bin_error(y_true: Sketch, **options: Unpack[TwoBinOptions]) -> float: ...
-@overload
-def averaged_two_bin_error(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[TwoBinOptions]
-) -> float: ...
+@rows_or_sketch
 def averaged_two_bin_error(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,

@@ -24,6 +24,7 @@ count as n = (sum w)^2 / sum w^2 trials.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
@@ -245,6 +246,10 @@ def weibull_quantile(values: FloatArray, level: float) -> float:
     below = int(place)
     ends = np.partition(values, (below, min(below + 1, last)))[below : below + 2]
     return float(ends[0] + (place - below) * (ends[-1] - ends[0]))
+
+
+# P-values that are smaller than any double are not 0.
+SMALLEST = sys.float_info.min
 
 
 def rank_p_value(simulated: FloatArray, observed: float, tolerance: float) -> float:

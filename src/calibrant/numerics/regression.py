@@ -332,22 +332,12 @@ def smoothed_at_scores(
 
 @dataclass(frozen=True, eq=False)
 class ScoreCells:
-    """Cells of sorted scores, none of them without any.
+    """Cells of sorted scores, none of them without any."""
 
-    Attributes
-    ----------
-    edges
-        The edges between neighbouring cells; a cell holds its left edge.
-    starts
-        The first score of each cell.
-    score, weight
-        The mean score and the weight of each.
-    """
-
-    edges: FloatArray
-    starts: npt.NDArray[np.intp]
-    score: FloatArray
-    weight: FloatArray
+    edges: FloatArray  # the edges between neighbouring cells; a cell holds its left edge
+    starts: npt.NDArray[np.intp]  # the first score of each cell
+    score: FloatArray  # its mean score
+    weight: FloatArray  # and its weight
 
     @classmethod
     def of(cls, x: FloatArray, weight: FloatArray, n_cells: int) -> ScoreCells:

@@ -21,7 +21,7 @@ from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.formatting import group_name, percent, shortened
-from calibrant.inference.intervals import read_codes
+from calibrant.inference.cells import read_codes
 from calibrant.plot.common import (
     SMALL,
     Model,
@@ -165,7 +165,8 @@ def _read_panels(y_true: Any, y_prob: Any, by: Any, options: Mapping[str, Any]) 
         assert isinstance(table, ClassTable)  # nothing else has several classes
         names = range(table.n_classes) if table.labels is None else table.labels
         classes = zip(names, table.classwise().problems(), strict=True)
-        return [Model(str(name), problem, None, options) for name, problem in classes]
+        others = {name: one for name, one in options.items() if name not in ROW_OPTIONS}
+        return [Model(str(name), problem, None, others) for name, problem in classes]
     models = read_models(y_true, y_prob, options)
     if len(models) == 1 and not models[0].name:
         raise CalibrantError(

@@ -1,4 +1,4 @@
-"""How far a fitted reliability curve f is from the diagonal: ICI, E50, E90, Emax and ECI.
+"""Fitted reliability curves f, how far they are from the diagonal, and their noise.
 
 With f loess, or kernel means of residuals, f(p) - p is linear in the residuals (see
 :mod:`calibrant.numerics.regression`). ICI is its mean absolute value over the rows, an L1
@@ -15,9 +15,14 @@ from typing import Literal
 import numpy as np
 
 from calibrant._base import FloatArray
+from calibrant.data import validation
 from calibrant.data.problem import Problem
+from calibrant.inference.cells import Cells
+from calibrant.inference.intervals import Question
 from calibrant.measures.density import silverman
-from calibrant.measures.registry import L1Norm, L2Norm, LinearImage, Measure
+from calibrant.measures.images import L1Norm, L2Norm, LinearImage
+from calibrant.measures.registry import Measure
+from calibrant.numerics.probability import weibull_quantile
 from calibrant.numerics.regression import (
     GaussianMeans,
     Loess,
@@ -34,25 +39,13 @@ _NOISE_CELLS = 128
 
 @dataclass(frozen=True, eq=False)
 class FittedCurve:
-    """A reliability curve less the diagonal, f(p) - p.
+    """A reliability curve less the diagonal, f(p) - p."""
 
-    Attributes
-    ----------
-    score, weight
-        The distinct scores, and the weight at each.
-    rows
-        The number of rows at each.
-    deviation
-        f(p) - p there.
-    smoother
-        What f was fitted by.
-    """
-
-    score: FloatArray
-    weight: FloatArray
-    rows: FloatArray
-    deviation: FloatArray
-    smoother: Smoother
+    score: FloatArray  # the distinct scores
+    weight: FloatArray  # the weight at each,
+    rows: FloatArray  # the number of rows
+    deviation: FloatArray  # and f(p) - p
+    smoother: Smoother  # what f was fitted by
 
     @classmethod
     def of(cls, problem: Problem, name: SmootherName) -> FittedCurve:
@@ -104,7 +97,7 @@ class CurveDistance(Measure):
     norm: Literal["l1", "l2"] = "l1"
 
     def __call__(self, problem: Problem) -> float:
-        """Return the distance of the curve of one problem."""
+        """Return the distance of the curve."""
         deviation = self.curve.deviation
         if self.norm == "l1":
             return self.curve.mean(np.abs(deviation))
@@ -127,3 +120,38 @@ class CurveDistance(Measure):
 
         norm = L1Norm() if self.norm == "l1" else L2Norm()
         return LinearImage(norm, cells.index, len(cells.weight), of_totals)
+
+
+@dataclass(frozen=True, eq=False)
+class CurveNoise:
+    """The noise of a fitted curve."""
+
+    curve: FittedCurve
+    # Its standard deviation under perfect calibration, at the mean scores of cells; and that of its
+    # residuals, but no less: where rows are few, residuals may say too little.
+    calibrated_sd: FloatArray
+    sd: FloatArray
+    # Of simulated noise, the maximum over the curve in units of its own standard deviation.
+    farthest: FloatArray
+
+    @classmethod
+    def of(cls, curve: FittedCurve, problem: Problem, question: Question) -> CurveNoise:
+        """Simulate the noise of the curve of a problem."""
+        fitted = curve.cells
+        cells = Cells.gather(problem, fitted.index, len(fitted.weight), question.clusters)
+        needed = max(question.n_resamples, validation.min_resamples(question.level))
+        noise = cells.noise(needed, question.rng) / fitted.weight @ curve.matrix.T
+        sd = noise.std(axis=0)
+        expected = curve.matrix**2 @ (cells.calibrated_variance / fitted.weight**2)
+        calibrated = np.sqrt(expected)
+        farthest = (np.abs(noise) / np.where(sd > 0, sd, 1.0)).max(axis=1)
+        return cls(curve, calibrated, np.maximum(sd, calibrated), farthest)
+
+    @property
+    def sd_at_scores(self) -> FloatArray:
+        """The standard deviation at every score."""
+        return np.interp(self.curve.score, self.curve.cells.score, self.sd)
+
+    def critical(self, level: float) -> float:
+        """Return the number of standard deviations that the whole curve keeps within."""
+        return weibull_quantile(self.farthest, level)
