@@ -447,11 +447,11 @@ class TestRefused:
     def test_errors_say_which_model(self, measure):
         y, models = drawn(50)
         wrong = {"fine": models["good"], "wrong": models["good"] + 1}
-        with pytest.raises(CalibrantError, match=r"model 'wrong': y_probs must lie in \[0, 1\]"):
+        with pytest.raises(CalibrantError, match=r"model 'wrong': y_prob must lie in \[0, 1\]"):
             compare(y, wrong, measure=measure)
         short = {"fine": models["good"], "short": models["good"][:-1]}
         with pytest.raises(
-            CalibrantError, match=r"model 'short': y_probs must have as many rows as y_true"
+            CalibrantError, match=r"model 'short': y_prob must have as many rows as y_true"
         ):
             compare(y, short, measure=measure)
 
@@ -462,7 +462,7 @@ class TestRefused:
 
     def test_infinite_log_score(self):
         with pytest.raises(
-            CalibrantError, match=r"model 'b': y_probs must not be 0 .* got 0.0 at index 1: "
+            CalibrantError, match=r"model 'b': y_prob must not be 0 .* got 0.0 at index 1: "
         ):
             compare([0, 1], {"a": [0.5, 0.5], "b": [0.0, 0.0]}, measure="log_score")
 

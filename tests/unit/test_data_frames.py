@@ -255,7 +255,7 @@ def test_other_indexes_are_refused(pandas):
         cb.estimate("ece", y, P, sample_weight=shuffled)
     with pytest.raises(cb.CalibrantError, match="groups must have the same index as y_prob"):
         cb.by_group(Y, p, pandas.Series(SITE, index=shuffled.index))
-    with pytest.raises(cb.CalibrantError, match="y_probs must have the same index as y_true"):
+    with pytest.raises(cb.CalibrantError, match="y_prob must have the same index as y_true"):
         cb.compare(y, {"a": p, "b": shuffled})
     with pytest.raises(cb.CalibrantError, match="feature must have the same index as y_true"):
         cb.bias_along(y, p, shuffled)

@@ -65,7 +65,7 @@ def refused(function, *given, **options):
         (lambda: cb.ece(Y, None), "y_prob", "is missing", None, None, "give (y_true, y_prob)"),
         (
             lambda: cb.compare(Y, {"a": P, "b": [0.1, 7, 0.2, 0.9]}),
-            *("y_probs", "must lie in [0, 1]", 7, 1, "only probabilities can be calibrated"),
+            *("y_prob", "must lie in [0, 1]", 7, 1, "only probabilities can be calibrated"),
         ),
         (
             lambda: cb.ece(cb.Sketch(60).update(Y, P), n_bins=7),
@@ -109,7 +109,7 @@ def test_the_parts_of_an_error_about_a_column():
 
 def test_a_model_of_several_is_named():
     error = refused(cb.compare, Y, {"a": P, "b{c}": [0.1, 7, 0.2, 0.9]})
-    assert str(error).startswith("model 'b{c}': y_probs must lie in [0, 1]; got 7.0 at index 1")
+    assert str(error).startswith("model 'b{c}': y_prob must lie in [0, 1]; got 7.0 at index 1")
     # What all models have in common is the fault of none.
     assert str(refused(cb.compare, [0, 1, 2, 3], {"a": P, "b": P})).startswith("y_true must be")
 

@@ -22,7 +22,7 @@ P3 = RNG.dirichlet([1, 1, 1], N)
 NEEDED = {
     "by_group": {"groups": SITE},
     "bias_along": {"feature": SITE},
-    "compare": {"y_probs": {"a": P, "b": P**2}},
+    "compare": {"y_prob": {"a": P, "b": P**2}},
     "estimate": {"measure": "ece"},
     "heterogeneity": {"centre": SITE},
     "sample_size": {"measure": "slope", "width": 0.5},
@@ -306,7 +306,7 @@ def test_one_row_may_outweigh_all_others(name):
     rows |= {"measures": ["smooth_ece"]} if name == "noise_floor" else {}
     for score, heaviest in ((0.06, 1e17), (0.06, 1e20), (0.5, 1e20), (0.9999, 1e90)):
         p[:2], y[:2], weight[:2] = score, (0, 1), (heaviest, heaviest / 20)
-        rows |= {"y_true": y, "y_prob": p, "y_probs": {"a": p, "b": p**2}}
+        rows |= {"y_true": y, "y_prob": {"a": p, "b": p**2} if name == "compare" else p}
         given = {k: v for k, v in rows.items() if k in parameters(name)}
         assert "\n" not in outcome(name, sample_weight=weight, **given)
 

@@ -30,7 +30,6 @@ _NAMES = {
     "source": "FILE",
     "y_true": "--label",
     "y_prob": "--prob",
-    "y_probs": "--prob",
     "labels": "--classes",
     "sample_weight": "--weight",
     "groups": "--by",

@@ -215,7 +215,7 @@ class Comparison(TabularResult):
 
 def compare(
     y_true: ArrayLike,
-    y_probs: Mapping[str, ArrayLike] | ArrayLike,
+    y_prob: Mapping[str, ArrayLike] | ArrayLike,
     *,
     data: Any = None,
     measure: str | Callable[..., float] = "smooth_ece",
@@ -236,7 +236,7 @@ def compare(
     ----------
     y_true : array_like of outcomes or soft labels
         Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels (see `pos_label`) or classes.
-    y_probs : dict of array_like or dataframe
+    y_prob : dict of array_like or dataframe
         The predictions of each model by its name, all for the same rows, or one column per model;
         with `data` also the names of columns. Sketches are refused.
     data : dataframe, optional
@@ -325,14 +325,14 @@ def compare(
     """
     info = find_measure(measure, comparable())
     level, is_score = validation.as_level(level), info.kind == "score"
-    y_true, y_probs, sample_weight, clusters = read_columns(
+    y_true, y_prob, sample_weight, clusters = read_columns(
         *(data, align),
         y_true=y_true,
-        y_probs=y_probs,
+        y_prob=y_prob,
         sample_weight=sample_weight,
         clusters=clusters,
     )
-    models = _read_models(y_true, y_probs)
+    models = _read_models(y_true, y_prob)
     n_pairs = math.comb(len(models), 2)
     # Differences of proper scores have a formula; those of errors need P-values small enough.
     minimum = validation.MIN_RESAMPLES if is_score else validation.min_resamples(level, n_pairs)
@@ -368,34 +368,34 @@ def compare(
     )
 
 
-def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
+def _read_models(y_true: Any, y_prob: Any) -> dict[str, Any]:
     """Return the predictions of two models or more by name, all of the same classes."""
-    columns = column_labels(y_probs)
+    columns = column_labels(y_prob)
     if columns is not None:
-        y_probs = {str(name): y_probs[name] for name in columns}
-    given = y_probs.values() if isinstance(y_probs, Mapping) else [y_probs]
+        y_prob = {str(name): y_prob[name] for name in columns}
+    given = y_prob.values() if isinstance(y_prob, Mapping) else [y_prob]
     if any(isinstance(one, Sketch) for one in (y_true, *given)):
         raise CalibrantError(
             "compare needs rows: sketches do not know which of their rows belong together"
         )
-    if not isinstance(y_probs, Mapping) or len(y_probs) < 2:
+    if not isinstance(y_prob, Mapping) or len(y_prob) < 2:
         raise CalibrantError(
             "must hold the predictions of at least two models by name",
-            argument="y_probs",
-            value=len(y_probs) if isinstance(y_probs, Mapping) else type(y_probs),
+            argument="y_prob",
+            value=len(y_prob) if isinstance(y_prob, Mapping) else type(y_prob),
             hint="give {{'a': y_prob_of_a, 'b': y_prob_of_b}}, or one column per model",
         )
     n_columns = {}
-    for name, y_prob in y_probs.items():
+    for name, one in y_prob.items():
         with _named(name):
-            shape = as_array(y_prob, "y_prob").shape
+            shape = as_array(one, "y_prob").shape
         n_columns[name] = shape[1] if len(shape) == 2 else 1
     (first, n_first), *others = n_columns.items()
     for other, n_other in others:
         if max(n_first, 2) != max(n_other, 2):
             raise CalibrantError(
                 "must have the same classes, and so as many columns, for all models",
-                argument="y_probs",
+                argument="y_prob",
                 value=n_other,
                 found="{n_first} for {first} and {n_other} for {other}",
                 first=shown(first),
@@ -403,7 +403,7 @@ def _read_models(y_true: Any, y_probs: Any) -> dict[str, Any]:
                 other=shown(other),
                 n_other=n_other,
             )
-    return dict(y_probs)
+    return dict(y_prob)
 
 
 def _read_each(
@@ -424,7 +424,7 @@ def _named(model: str) -> Iterator[None]:
         yield
     except CalibrantError as problem:
         if problem.argument == "y_prob":
-            problem.argument, problem.source = "y_probs", f"model {model!r}"
+            problem.source = f"model {model!r}"
         raise
 
 
