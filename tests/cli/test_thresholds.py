@@ -42,7 +42,8 @@ def test_signs(sign, held):
 def parts(names):
     """List all that can be asked."""
     with_interval, plain = names
-    ends = [f"{name}.{part}" for name in with_interval for part in ("value", "low", "high")]
+    known = ("value", "low", "high", "bias_corrected")
+    ends = [f"{name}.{part}" for name in with_interval for part in known]
     return sorted([*ends, *(f"{name}.value" for name in plain)])
 
 

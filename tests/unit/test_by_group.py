@@ -278,7 +278,9 @@ class TestResult:
         assert lines[0].split()[:4] == ["group", "n", "prevalence", "mean_pred"]
         assert lines[3].endswith(" *")
         assert lines[4].endswith(" small")
-        assert lines[-1].startswith("* miscalibrated: p_adj <= 0.05 (holm); small: ")
+        assert lines[-1].endswith(
+            "* p_adj <= 0.05 (holm); small: too few rows or events for a conclusion"
+        )
         assert len({len(line) for line in lines[1:3]}) == 1
 
     def test_dictionary_is_flat_and_plain(self):

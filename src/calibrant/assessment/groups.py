@@ -202,7 +202,7 @@ class GroupTable(TabularResult):
             "n": found["n"],
             "prevalence": found["prevalence"],
             "mean_pred": found["mean_prediction"],
-            "smooth_ece": found["bias_corrected"],
+            "estimate": found["bias_corrected"],
             f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
             "ece": found["ece"],
             "deviation": found["deviation"],
@@ -210,7 +210,9 @@ class GroupTable(TabularResult):
             "p_adj": p_cells(found["p_adjusted"]),
             "": [_remarks(row, self.level) for row in self.rows],
         }
-        note = f"* miscalibrated: p_adj <= {1 - self.level:.2g} ({self.adjust})"
+        note = (
+            f"estimate: smooth_ece, bias-corrected; * p_adj <= {1 - self.level:.2g} ({self.adjust})"
+        )
         if any(row.small for row in self.rows):
             note += "; small: too few rows or events for a conclusion"
         return [TextTable.of(table, digits), note]

@@ -1,10 +1,10 @@
 """``calibrant assess`` and ``compare``, and the conditions of ``--fail-if``.
 
-A condition is ``NAME[.low|.high|.value] OP NUMBER`` with OP one of > >= < <=. NAME is a calibration
-error, `bias`, `slope` or `regret`, which have intervals, or a number such as `brier_score` or
-`p_value`.
-The part is the value by default. With groups the condition applies to each of them, and those for
-which it holds are named.
+A condition is ``NAME[.PART] OP NUMBER`` with OP one of > >= < <=. NAME is a calibration error,
+`bias`, `slope` or `regret`, which have the parts low, high, bias_corrected (what tables print
+first) and value (that of the sample), or a number such as `brier_score` or `p_value`. The part is
+the value by default. With groups the condition applies to each of them, and those for which it
+holds are named.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ Measure = Annotated[
 
 # Numbers of an assessment without intervals.
 _PLAIN = ("brier_score", "prevalence", "mean_prediction", "n", "p_value")
-_PARTS = ("value", "low", "high")
+_PARTS = ("value", "low", "high", "bias_corrected")
 _SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.le}
 _CONDITION = re.compile(r"(?P<name>\w+)(?:\.(?P<part>\w+))?\s*(?P<sign>[<>]=?)\s*(?P<limit>\S+)")
 # The answers of a verdict to the tolerance, by the end of the interval that decides.
@@ -101,6 +101,8 @@ class Threshold:
         held = bool(_SIGNS[self.sign](value, self.limit))
         if held:
             answer = f"{self.answer}: " if self.answer else ""
+            if numbers.get(f"{name}.bias_corrected", value) != value:
+                name = f"the raw value of {name}"
             say(f"{who}{answer}{name} is {value:.6g}, which is {self.sign} {self.limit:g}")
         return held
 
@@ -136,7 +138,8 @@ def numbers_of(assessment: Assessment) -> Numbers:
     if assessment.regret is not None:
         intervals["regret"] = assessment.regret
     for name, one in intervals.items():
-        found |= {f"{name}.{part}": getattr(one, part) for part in _PARTS}
+        # Other numbers than errors have no bias to correct.
+        found |= {f"{name}.{part}": getattr(one, part, one.value) for part in _PARTS}
     for name in _PLAIN[:-1]:
         found[f"{name}.value"] = getattr(assessment, name)
     if assessment.test is not None:
@@ -172,11 +175,11 @@ def assess(
     sketch, in one pass.
 
     --fail-if takes "beyond tolerance" or "not within tolerance", which compare the smooth
-    calibration error with --tolerance, or NAME[.low|.high|.value] OP NUMBER, with OP one of
-    > >= < <= and NAME one of {assessed}, bias, slope, regret (with --threshold), brier_score,
-    prevalence, mean_prediction, n and p_value. With --by it is enough that it holds for one group,
-    and NAME is one of smooth_ece, ece, ecce_r, prevalence, mean_prediction, n, p_value and
-    p_adjusted.
+    calibration error with --tolerance, or NAME[.low|.high|.value|.bias_corrected] OP NUMBER,
+    with OP one of > >= < <= and NAME one of {assessed}, bias, slope, regret (with --threshold),
+    brier_score, prevalence, mean_prediction, n and p_value. With --by it is enough that it holds
+    for one group, and NAME is one of smooth_ece, ece, ecce_r, prevalence, mean_prediction, n,
+    p_value and p_adjusted.
 
     \b
     calibrant assess forecasts.csv --label rain --prob p

@@ -159,7 +159,7 @@ def class_parts(classes: Sequence[ClassRow]) -> list[RenderableType]:
 def group_parts(table: GroupTable) -> list[RenderableType]:
     """Return a table of groups, miscalibrated ones marked, as parts to show."""
     level = percent(table.level)
-    headings = ("n", "observed", "predicted", "smooth_ece", f"{level} interval", "P adjusted")
+    headings = ("n", "observed", "predicted", "estimate", f"{level} interval", "P adjusted")
     sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
     for row in table:
         error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
@@ -168,7 +168,7 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
         p_adjusted = p_value(row.p_adjusted) + (" *" if is_found else "  ")
         cells = (count(row.n), *means, interval, p_adjusted)
         sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
-    parts: list[RenderableType] = [*fitted(sheet), ""]
+    parts: list[RenderableType] = [*fitted(sheet), "", "estimate: smooth_ece, bias-corrected"]
     found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
     parts.append(found if table.miscalibrated else "Miscalibration detected in no group.")
     small = [group_name(row.group) for row in table if row.small]
