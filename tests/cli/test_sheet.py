@@ -5,6 +5,7 @@ import io
 import pytest
 
 from calibrant.cli.screen import Sheet
+from calibrant.formatting import TextTable
 
 console = pytest.importorskip("rich.console")
 
@@ -12,10 +13,9 @@ LONG = "Department of Internal Medicine, North Wing"
 
 
 def sheet(*names):
-    made = Sheet("group", ("n", "smooth_ece", "P adjusted"), spare=("n", "P adjusted"))
-    for name in names:
-        made.add(*name.split(" - "), cells=("100000", "0.0123", "0.04 *"))
-    return made
+    cells = {"n": "100000", "smooth_ece": "0.0123", "P adjusted": "0.04 *"}
+    columns = {heading: [cell] * len(names) for heading, cell in cells.items()}
+    return Sheet(TextTable({"group": names, **columns}), spare=("n", "P adjusted"))
 
 
 def drawn(made, width, **options):

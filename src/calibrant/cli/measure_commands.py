@@ -345,23 +345,13 @@ def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
 
 def _parts(found: Comparison) -> list[RenderableType]:
     """Return a comparison as parts to show: a ranking, and the differences of all pairs."""
-    from calibrant.cli.screen import Sheet, fitted, p_value
-    from calibrant.formatting import percent
+    from calibrant.cli.screen import fitted, tables_of
+    from calibrant.formatting import TextTable, percent
 
-    level, raw = f"{percent(found.level)} interval", "raw value"
-    ranking = Sheet("model", ("rank", found.measure, level, raw), (raw, "rank"))
-    for model in found.models:
-        one = model.estimate
-        ends = f"{one.low:.4f} to {one.high:.4f}"
-        cells = (str(model.rank), f"{one.bias_corrected:.4f}", ends, f"{one.value:.4f}")
-        ranking.add(model.name, cells=cells)
-    pairs = Sheet("difference", ("estimate", level, "P", "P adjusted"), ("P", level))
-    for pair in found.pairs:
-        ends = f"{pair.low:+.4f} to {pair.high:+.4f}"
-        p_values = (p_value(pair.p_value), p_value(pair.p_adjusted))
-        pairs.add(pair.a, pair.b, cells=(f"{pair.bias_corrected:+.4f}", ends, *p_values))
-    note = (
-        f"n = {found.n:,}; lower is better; rank: 1 + number of significantly better models, by "
-        f"P adjusted for the number of pairs, at most {1 - found.level:.2g}."
-    )
-    return [*fitted(ranking), "", *fitted(pairs), "", note]
+    ranking, pairs = tables_of(found)
+    columns = dict(ranking.columns)
+    ranking = TextTable({"model": columns.pop("model"), **columns})  # names come first
+    spare = ["raw value", "p", f"{percent(found.level)} interval"]
+    head, *_, note = map(str, found._printed())
+    ranks, differences = fitted(ranking, spare=["raw value", "rank"]), fitted(pairs, spare=spare)
+    return [*ranks, "", *differences, "", f"{head}; {note}"]

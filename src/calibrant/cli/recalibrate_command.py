@@ -126,16 +126,10 @@ def _parts(found: Recalibration) -> list[RenderableType]:
     """Return a recalibration as parts to show: a sentence, and the scores of all methods."""
     from rich.text import Text
 
-    from calibrant.cli.screen import Sheet, fitted, p_value
+    from calibrant.cli.screen import fitted, tables_of
 
     sentence, _, _ = repr(found).partition("\n")
-    # Assessments of several classes have a Brier score, too, of the confidence alone.
-    score = f"{found.score}, all classes" if found.held_out.ndim > 1 else f"{found.score} score"
-    headings = (score, "gain", "s.e.", "P adjusted")
-    sheet = Sheet("method", headings, spare=("s.e.", "P adjusted"))
-    sheet.add("as given", cells=[f"{found.score_before:.4f}"])
-    for one in found.candidates:
-        gain = (f"{one.improvement:+.5f}", f"{one.standard_error:.5f}")
-        cells = (f"{one.score:.4f}", *gain, p_value(one.p_value))
-        sheet.add(one.method, cells=cells, style="bold" * (one.method == found.method))
-    return [Text(sentence, style="bold"), "", *fitted(sheet)]
+    (table,) = tables_of(found)
+    bold = [name == found.method for name in table.columns["method"]]
+    numbers = fitted(table, spare=["strength", "error", "P"], bold=bold)
+    return [Text(sentence, style="bold"), "", *numbers]

@@ -11,16 +11,25 @@ import math
 import os
 import shutil
 import sys
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from calibrant._base import Result, columns_of
 from calibrant.cli.messages import is_terminal, write
 from calibrant.curves.reliability_view import Window
-from calibrant.formatting import count, decimals, group_name, p_text, percent, shortened
+from calibrant.formatting import (
+    TextTable,
+    count,
+    group_name,
+    interval_cells,
+    p_cells,
+    percent,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -99,7 +108,8 @@ def assessment_parts(assessment: Assessment) -> list[RenderableType]:
     from rich.text import Text
 
     picture = diagram(assessment, plain=is_plain())
-    numbers = fitted(estimate_sheet(assessment))
+    (table,) = tables_of(assessment)
+    numbers = fitted(table, spare=["raw value"])
     verdict = assessment.verdict
     parts: list[RenderableType] = [Text(f"{verdict.heading}.", style="bold"), verdict.details, ""]
     if width() >= _WIDE:
@@ -128,47 +138,34 @@ def model_heading(name: str) -> list[RenderableType]:
     return [Text(name, style="bold underline"), ""] if name else []
 
 
-def estimate_sheet(assessment: Assessment) -> Sheet:
-    """Return errors, bias, slope and regret with their intervals as a table."""
-    digits = max(decimals(0.0, one.high, minimum=4) for one in assessment.estimates)
-    level = percent(assessment.settings.level)
-    sheet = Sheet("error", ("estimate", f"{level} interval", "raw value"), spare=("raw value",))
-    for one in assessment.estimates:
-        cells = [f"{x:.{digits}f}" for x in (one.bias_corrected, one.low, one.high, one.value)]
-        sheet.add(one.measure, cells=(cells[0], f"{cells[1]} to {cells[2]}", cells[3]))
-    others: list[tuple[str, Any]] = [("bias", assessment.bias), ("slope", assessment.slope)]
-    if (regret := assessment.regret) is not None:
-        others.append((f"regret at {regret.threshold:g}", regret))
-    for name, interval in others:
-        value, low, high = (f"{x:.4f}" for x in (interval.value, interval.low, interval.high))
-        sheet.add(name, cells=(value, f"{low} to {high}"))
-    return sheet
-
-
 def class_parts(classes: Sequence[ClassRow]) -> list[RenderableType]:
     """Return the classes, or the first of many, as parts to show."""
-    headings = ("prevalence", "mean prediction", "smooth_ece", "ece")
-    sheet = Sheet("class", headings, spare=("ece", "mean prediction", "prevalence"))
-    for one in classes[:_MOST_CLASSES]:
-        numbers = (one.prevalence, one.mean_prediction, one.smooth_ece, one.ece)
-        sheet.add(str(one.label), cells=(f"{x:.4f}" for x in numbers))
+    names = ("prevalence", "mean_prediction", "smooth_ece", "ece")
+    labels = [str(one.label) for one in classes[:_MOST_CLASSES]]
+    table = TextTable.of({"class": labels, **columns_of(classes[:_MOST_CLASSES], names)})
     n_more = len(classes) - _MOST_CLASSES
-    return [*fitted(sheet), *([f"... and {n_more} more, see --json"] if n_more > 0 else [])]
+    more = [f"... and {n_more} more, see --json"] if n_more > 0 else []
+    return [*fitted(table, spare=["ece", "mean_prediction", "prevalence"]), *more]
 
 
 def group_parts(table: GroupTable) -> list[RenderableType]:
     """Return a table of groups, miscalibrated ones marked, as parts to show."""
-    level = percent(table.level)
-    headings = ("n", "observed", "predicted", "estimate", f"{level} interval", "P adjusted")
-    sheet = Sheet("group", headings, spare=("predicted", "observed", "n", headings[4]))
-    for row in table:
-        error, is_found = row.smooth_ece, row.p_adjusted <= 1 - table.level
-        means = (f"{x:.4f}" for x in (row.prevalence, row.mean_prediction, error.bias_corrected))
-        interval = f"{error.low:.4f} to {error.high:.4f}"
-        p_adjusted = p_value(row.p_adjusted) + (" *" if is_found else "  ")
-        cells = (count(row.n), *means, interval, p_adjusted)
-        sheet.add(group_name(row.group), cells=cells, style="bold" * is_found)
-    parts: list[RenderableType] = [*fitted(sheet), "", "estimate: smooth_ece, bias-corrected"]
+    interval = f"{percent(table.level)} interval"
+    errors = columns_of((row.smooth_ece for row in table), ("bias_corrected", "low", "high"))
+    detected = [row.p_adjusted <= 1 - table.level for row in table]
+    columns: dict[str, list[Any]] = {
+        "group": [group_name(row.group) for row in table],
+        "n": [count(row.n) for row in table],
+        "observed": [row.prevalence for row in table],
+        "predicted": [row.mean_prediction for row in table],
+        "estimate": errors["bias_corrected"],
+        interval: interval_cells(errors["low"], errors["high"]),
+        "P adjusted": p_cells(row.p_adjusted for row in table),
+        "": ["*" * one for one in detected],
+    }
+    spare = ["predicted", "observed", "n", interval]
+    parts = [*fitted(TextTable.of(columns), spare=spare, bold=detected), ""]
+    parts.append("estimate: smooth_ece, bias-corrected")
     found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
     parts.append(found if table.miscalibrated else "Miscalibration detected in no group.")
     small = [group_name(row.group) for row in table if row.small]
@@ -179,14 +176,16 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
     return parts
 
 
-def p_value(value: float) -> str:
-    """Return a P-value with two digits, and nothing where there is no test."""
-    return p_text(value, missing="")
+def tables_of(result: Result) -> list[TextTable]:
+    """Return the tables that a result prints."""
+    return [part for part in result._printed() if isinstance(part, TextTable)]
 
 
-def fitted(sheet: Sheet) -> list[RenderableType]:
+def fitted(
+    table: TextTable, *, spare: Sequence[str] = (), bold: Sequence[bool] = ()
+) -> list[RenderableType]:
     """Return a table as parts that fit the terminal."""
-    return sheet.parts(width(), plain=is_plain())
+    return Sheet(table, spare, bold).parts(width(), plain=is_plain())
 
 
 # The reliability diagram.
@@ -310,13 +309,7 @@ def _density(view: ReliabilityView, window: Window, blocks: str) -> str:
 # Tables.
 
 
-class _Row(NamedTuple):
-    names: tuple[str, ...]
-    cells: tuple[str, ...]
-    style: str
-
-
-@dataclass
+@dataclass(frozen=True)
 class Sheet:
     """A table without rules that fits the terminal: names of rows on the left, then numbers.
 
@@ -324,22 +317,17 @@ class Sheet:
     columns are left out and named below the table.
     """
 
-    name: str  # the heading of names
-    headings: Sequence[str]  # the headings of numbers
-    spare: Sequence[str] = ()  # the headings that may be left out, in this order
-    rows: list[_Row] = field(default_factory=list)
-
-    def add(self, *names: str, cells: Iterable[str], style: str = "") -> None:
-        """Add a row about one thing, or about the difference of two."""
-        self.rows.append(_Row(names, tuple(cells), style))
+    table: TextTable  # the first of its columns has the names
+    spare: Sequence[str] = ()  # the columns that may be left out, in this order
+    bold: Sequence[bool] = ()  # which rows are bold, if any
 
     def parts(self, width: int, *, plain: bool = False) -> list[RenderableType]:
         """Return the table, fitted to a width, and a line about the columns left out."""
         from rich.cells import cell_len
 
-        all_names = [(self.name,), *(row.names for row in self.rows)]
-        natural = max(cell_len(_BETWEEN.join(names)) for names in all_names)
-        shown, left_out, gap = list(self.headings), [], _WIDE_GAP
+        first, *shown = self.table.columns
+        natural = max(map(cell_len, (first, *self.table.columns[first])))
+        left_out, gap = [], _WIDE_GAP
         space = width - self._taken(shown, gap)
         if space < natural:
             gap = _GAP
@@ -354,33 +342,31 @@ class Sheet:
         note = f"Too narrow here for {', '.join(left_out)}; --json has all."
         return [table, note] if left_out else [table]
 
-    def _column(self, heading: str) -> list[str]:
-        place = self.headings.index(heading)
-        return [row.cells[place] if place < len(row.cells) else "" for row in self.rows]
-
     def _taken(self, headings: Sequence[str], gap: int) -> int:
         """Return the width of columns of numbers, with the gap before each."""
-        widths = (max(map(len, (heading, *self._column(heading)))) for heading in headings)
-        return sum(gap + width for width in widths)
+        columns = ((heading, *self.table.columns[heading]) for heading in headings)
+        return sum(gap + max(map(len, column)) for column in columns)
 
     def _table(
         self, headings: Sequence[str], space: int, gap: int, ellipsis: str
     ) -> RenderableType:
         from rich.table import Table
 
+        (first, names), *_ = self.table.columns.items()
         table = Table(box=None, pad_edge=False, padding=(0, gap, 0, 0), header_style="dim")
-        table.add_column(self.name, no_wrap=True)
+        table.add_column(first, no_wrap=True)
         for heading in headings:
             table.add_column(heading, justify="right", no_wrap=True)
-        columns = [self._column(heading) for heading in headings]
-        for i, row in enumerate(self.rows):
+        columns = [self.table.columns[heading] for heading in headings]
+        for i, name in enumerate(names):
+            style = "bold" * bool(self.bold and self.bold[i])
             cells = [column[i] for column in columns]
-            table.add_row(_fitted(row.names, space, ellipsis), *cells, style=row.style)
+            table.add_row(_fitted(name.split(_BETWEEN), space, ellipsis), *cells, style=style)
         return table
 
 
 def _fitted(names: Sequence[str], space: int, ellipsis: str) -> str:
-    """Return names in a given space, the longer ones shortened in the middle."""
+    """Return the names of a difference in a given space, long ones shortened in the middle."""
     from rich.cells import cell_len
 
     free = space - len(_BETWEEN) * (len(names) - 1)

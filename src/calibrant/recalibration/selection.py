@@ -364,9 +364,11 @@ class Recalibration(TabularResult):
 
     def _printed(self) -> list[str | TextTable]:
         found = self._columns()
+        scores = [self.score_before, *found["score"]]
         table = {
             "method": ["as given", *found["method"]],
-            self.score: [self.score_before, *found["score"]],
+            # Assessments of several classes have a Brier score, too, of the confidence alone.
+            self.score + ", all classes" * (self.held_out.ndim > 1): scores,
             "gain": [None, *found["improvement"]],
             "error": [None, *found["standard_error"]],
             "P": ["", *p_cells(found["p_value"])],
