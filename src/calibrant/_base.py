@@ -77,7 +77,7 @@ class Result:
 
     def to_dict(self) -> dict[str, Any]:
         """Return the fields as plain Python values, arrays as lists, dates as text, nan as None."""
-        return {name: _plain(value) for name, value in self._fields().items()}
+        return {name: plain(value) for name, value in self._fields().items()}
 
     def to_json(self, path: str | os.PathLike[str] | None = None) -> str:
         """Return :meth:`to_dict` as JSON, and write it to `path` if that is given.
@@ -232,13 +232,14 @@ def _column(values: Any, library: str) -> Any:
     return values
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
+    """Return a value as plain Python, as JSON takes it: nan is None, dates are text."""
     if isinstance(value, Result):
         return value.to_dict()
     if isinstance(value, np.ndarray):
-        return [_plain(one) for one in value.tolist()]
+        return [plain(one) for one in value.tolist()]
     if isinstance(value, tuple):
-        return [_plain(one) for one in value]
+        return [plain(one) for one in value]
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, date):
         return value.isoformat()

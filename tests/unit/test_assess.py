@@ -359,3 +359,15 @@ def test_a_threshold_adds_its_regret():
     assert "regret" not in repr(without)
     with pytest.raises(CalibrantError, match="threshold must lie strictly between 0 and 1"):
         assess(y, p, threshold=25)
+
+
+def test_clusters_count_in_every_curve():
+    # Between clusters outcomes differ, not between scores: single rows would show many bends.
+    rng = np.random.default_rng(1)
+    site = np.repeat(np.arange(40), 25)
+    p = rng.random(40)[site]
+    y = rng.random(40)[site] < p
+    found = assess(y, p, clusters=site, n_resamples=39).curve("smooth")
+    alone = reliability_curve(y, p, clusters=site)
+    assert found.bandwidth == pytest.approx(alone.bandwidth)
+    assert found.bandwidth > 2 * assess(y, p, n_resamples=39).curve("smooth").bandwidth

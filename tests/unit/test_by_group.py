@@ -1,6 +1,7 @@
 """Tables of groups: labels of any kind, what each row says, multiplicity, and what is refused."""
 
 import datetime as dt
+import json
 
 import numpy as np
 import pytest
@@ -324,3 +325,10 @@ def test_very_many_groups_are_refused():
         by_group(y, p, group)
     with pytest.raises(CalibrantError, match="groups must hold at most 40 labels; got 100: join"):
         by_group(y, p, group // 4, clusters=np.arange(2000))
+
+
+def test_groups_of_dates_are_json():
+    days = np.repeat(np.array(["2026-01-01", "2026-01-02"], dtype="datetime64[D]"), 30)
+    y, p = np.tile([0, 1], 30), np.linspace(0.1, 0.9, 60)
+    found = json.loads(by_group(y, p, days, **FEW).to_json())
+    assert [row["group"] for row in found["rows"]] == ["2026-01-01", "2026-01-02"]

@@ -417,7 +417,8 @@ def assess(
     True
     """
     level, n_bins = validation.as_level(level), validation.as_bins(n_bins)
-    tolerance = validation.as_positive(tolerance, "tolerance", maximum=1.0)
+    hint = "0.01 is one percentage point"
+    tolerance = validation.as_positive(tolerance, "tolerance", maximum=1.0, hint=hint)
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     if n_bins > _MAX_BINS:
@@ -498,7 +499,9 @@ class Assessor:
     def verdict(self) -> Verdict:
         """Return the verdict alone, at a fraction of the cost of an assessment."""
         smooth = self._estimate(measures()["smooth_ece"], self.problem)
-        return self.findings(smooth_curve(self.problem, None), smooth).verdict()
+        return self.findings(
+            smooth_curve(self.problem, None, clusters=self.clusters), smooth
+        ).verdict()
 
     def findings(self, curve: Curve, smooth: Estimate) -> Findings:
         """Return what the verdict is made from."""
@@ -598,7 +601,7 @@ class Assessor:
         band = Band(
             "confidence", settings.level, True, settings.n_resamples, self.rng, self.clusters
         )
-        yield smooth_curve(problem, band)
+        yield smooth_curve(problem, band, clusters=self.clusters)
         yield binned_curve(problem, band, bins, table)
         if problem.is_exact:
             yield isotonic_curve(problem, band).thinned()

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, Literal, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, TabularResult
+from calibrant._base import Result, TabularResult, plain
 from calibrant.assessment.assess import Certain
 from calibrant.data import validation
 from calibrant.data.classes import ROW_OPTIONS, FrameOptions, one_problem
@@ -110,7 +110,7 @@ class GroupRow(Result):
     def to_dict(self) -> dict[str, Any]:
         """Return one plain value per column, nan as None."""
         values = {"group": self.group, **self._columns()}
-        return {name: None if value != value else value for name, value in values.items()}
+        return {name: plain(value) for name, value in values.items()}
 
     def _columns(self) -> dict[str, Any]:
         """Return the value of each column but that of the group."""

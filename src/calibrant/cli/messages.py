@@ -45,6 +45,7 @@ _NAMES = {
     "n_cells": "--cells",
     "level": "--level",
     "threshold": "--threshold",
+    "tolerance": "--tolerance",
     "cv": "--folds",
     "score": "--score",
     "measure": "--measure",

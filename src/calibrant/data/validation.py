@@ -207,14 +207,20 @@ def min_resamples(level: float, n_tests: int = 1) -> int:
     return max(math.ceil(2 * n_tests / (1 - level) * (1 - 1e-12)) - 1, MIN_RESAMPLES)
 
 
-def as_positive(value: object, name: str, *, maximum: float = sys.float_info.max) -> float:
-    """Return a positive number as a float, refusing anything else."""
+def as_positive(
+    value: object,
+    name: str,
+    *,
+    maximum: float = sys.float_info.max,
+    hint: str | None = None,
+) -> float:
+    """Return a positive number as a float, refusing anything else; the hint is for larger ones."""
     number = as_float(value)
     if not number > 0:
         raise CalibrantError("must be a positive number", argument=name, value=value)
     if number > maximum:
         rule = "must be at most {maximum:g}"
-        raise CalibrantError(rule, argument=name, value=value, maximum=maximum)
+        raise CalibrantError(rule, argument=name, value=value, maximum=maximum, hint=hint)
     return number
 
 
@@ -291,12 +297,15 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
     for flat, value in enumerate(array.flat):
         is_number = not isinstance(value, str | bytes) and hasattr(value or 0, "__float__")
         if array.dtype.kind != "O" or not is_number:
+            hint = "convert it first"
+            if name == "y_prob":
+                hint += "; if these are the outcomes, give them as the first argument"
             raise CalibrantError(
                 "must hold numbers",
                 argument=name,
                 value=value,
                 position=_position(array, flat),
-                hint="convert it first",
+                hint=hint,
             )
     try:
         return array.astype(np.float64)

@@ -433,7 +433,10 @@ def _no_number(
         found, hint = "the percentage {value}", "{in_percent}"
     else:
         found = "the text {value}"
-        hint = "convert it to 0 and 1 first" if role == "label" else "convert it first"
+        hint = {
+            "label": "convert it to 0 and 1 first",
+            "prob": "convert it first, unless label and prob are swapped",
+        }.get(role, "convert it first")
     return CalibrantError(
         "must hold numbers",
         argument=role,
