@@ -352,3 +352,14 @@ class TestWords:
         assert math.isnan(found.brier_gain)
         assert "Check the outcomes" in found.text
         assert "so few rows" not in found.text
+
+
+def test_the_example_agrees_with_the_heading():
+    # Too extreme and too high: at low scores outcomes are more frequent than predicted.
+    rng = np.random.default_rng(3)
+    p = rng.beta(0.8, 2.5, 20_000)
+    y = rng.random(20_000) < expit(0.7 * logit(p) - 0.4)
+    found = cb.assess(y, p, n_resamples=99).verdict
+    assert found.heading == "Predictions are over-confident, and too high on average"
+    said, seen = re.search(r"says ([\d.]+)%, it happens ([\d.]+)%", found.text).groups()
+    assert float(said) > float(seen)

@@ -311,14 +311,16 @@ class Findings:
             return _REFUTED if self.is_refuted else _NONE
         if self._is_reversed:
             return _REVERSED
-        first, *others = self.directions
+        first, *others = self.directions[: max(len(self._headed), 1)]
         heading = f"Predictions are {_WORDS[first][0]}"
-        if others and others[0] != first and self._is_large(self.named[1]):
+        if others and others[0] != first:
             heading += f", and {_WORDS[others[0]][1]}"
         return heading
 
-    def _is_large(self, fault: Fault) -> bool:
-        return fault.deviance >= _ALSO * self.named[0].deviance
+    @property
+    def _headed(self) -> list[Fault]:
+        """The faults in the heading: the largest, and the next if it is not much smaller."""
+        return [one for one in self.named[:2] if one.deviance >= _ALSO * self.named[0].deviance]
 
     @property
     def n_needed(self) -> int | None:
@@ -358,12 +360,16 @@ class Findings:
         return parts
 
     def _worst(self) -> tuple[float, float]:
-        """Return the round score at which most is lost, and the outcome to expect there."""
+        """Return the round score at which most is lost, and the outcome to expect there.
+
+        Where predictions are called too high or too low, they are so at this score.
+        """
         score, outcome, weight = self._places()
         gap = outcome - score
         loss = weight * np.abs(gap)
-        if self.named and self.named[0].name == "level":
-            loss = np.where(gap * self.named[0].value > 0, loss, 0.0)
+        for fault in self._headed:
+            if fault.name == "level":
+                loss = np.where(gap * fault.value > 0, loss, 0.0)
         worst = int(loss.argmax())
         return float(score[worst]), float(outcome[worst])
 
