@@ -46,7 +46,7 @@ SIZES = (300, 3000, 30_000)
 LEVEL = 0.95
 # Scores that represent a population, all equally probable.
 _POINTS = 5000
-SAMPLES = 40
+SAMPLES = 100
 # What floating-point sums of a population may lack.
 ROUNDING = 1e-9
 Rule = Literal["cv", "smece"]
@@ -270,10 +270,11 @@ and Nakkiran (2023), outcomes smoothed at the bandwidth smECE (`bandwidth="smece
 """
 
 _COVERAGE = """
-In per cent, how often 95% bands hold the curve of the population at the same bandwidth, which they
-are made for, and the truth, from which that curve differs where the deviation bends within a
-bandwidth. Each pair is "cross-validated · smECE". Pointwise: at the score of a random row. Whole:
-at every score, simultaneous bands.
+In per cent, how often 95% bands hold the truth, and the curve of the population at the same
+bandwidth, from which the truth differs where the deviation bends within a bandwidth. Bands at smECE
+are made for the latter, those of cross-validated curves, at a third of their bandwidth, for the
+truth. Each pair is "cross-validated · smECE". Pointwise: at the score of a random row. Whole: at
+every score, simultaneous bands.
 """
 
 Cells = Mapping[tuple[str, int, str], Row]

@@ -45,9 +45,10 @@ def test_places(kind):
 def test_the_curve(kind, bandwidth):
     y, p, w = sample(kind)
     curve = cb.reliability_curve(y, p, sample_weight=w, bandwidth=bandwidth, band=None)
-    place, at = p, lambda t: t
+    place, at, s = p, lambda t: t, curve.bandwidth
     if bandwidth == "cv":
-        place, at = twin.axis(p), ScoreAxis.of(Sample(y, p)).fractions
+        # The band is of a third of the bandwidth, and holds the curve.
+        place, at, s = twin.axis(p), ScoreAxis.of(Sample(y, p)).fractions, s / 3
     known = np.flatnonzero(~np.isnan(curve.y))[::16]
     t = curve.x[known]
     moved = twin.deviation(at(t), place, y - p, w, curve.bandwidth)
@@ -73,12 +74,14 @@ def test_the_choice(kind):
 def test_the_band(kind, bandwidth):
     y, p, w = sample(kind, 150)
     curve = cb.reliability_curve(y, p, sample_weight=w, bandwidth=bandwidth)
-    place, at = p, lambda t: t
+    place, at, s = p, lambda t: t, curve.bandwidth
     if bandwidth == "cv":
-        place, at = twin.axis(p), ScoreAxis.of(Sample(y, p)).fractions
+        # The band is of a third of the bandwidth, and holds the curve.
+        place, at, s = twin.axis(p), ScoreAxis.of(Sample(y, p)).fractions, s / 3
     known = np.flatnonzero(~np.isnan(curve.y))[::32]
     t, fitted = curve.x[known], np.interp(p, curve.x, curve.y)
-    low, high = twin.limits(t, at(t), place, p, y, w, curve.bandwidth, fitted, 0.025)
+    low, high = twin.limits(t, at(t), place, p, y, w, s, fitted, 0.025)
+    low, high = np.minimum(low, curve.y[known]), np.maximum(high, curve.y[known])
     tolerance = 0.03 * (high - low).max()
     np.testing.assert_allclose(curve.low[known], low, atol=tolerance)
     np.testing.assert_allclose(curve.high[known], high, atol=tolerance)

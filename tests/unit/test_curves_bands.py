@@ -286,8 +286,8 @@ def test_sketches_have_the_bands_of_their_rows(method, band, simultaneous, weigh
     found = reliability_curve(sketch, **options)
     rows = reliability_curve(drawn.y_true, drawn.y_prob, sample_weight=w, **options)
     # A sketch's rows may cross from one narrow cell to the next, and it has other distinct scores,
-    # between which ranks are linear.
-    tolerance = 5e-3 if method == "smooth" else 2e-3
+    # between which ranks are linear: a band of a third of the bandwidth shows more of that.
+    tolerance = 1.5e-2 if method == "smooth" else 2e-3
     low, high = (np.interp(rows.x, found.x, v) for v in (found.low, found.high))
     np.testing.assert_allclose(low, rows.low, atol=tolerance)
     np.testing.assert_allclose(high, rows.high, atol=tolerance)

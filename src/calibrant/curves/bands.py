@@ -20,6 +20,11 @@ and v the mean of q (1 - q) weighted by (k w)^2,
 
     n = n' (n'^2 m (1 - m) + 2 n' + 4) / (n'^2 v + 2 n' + 4).
 
+Undersmoothing. At a cross-validated bandwidth the curve is about as far from the truth by smoothing
+as by noise, and a band at that bandwidth, made for what the smoothed population would show, misses
+the truth much more often than it says. The confidence band of such a curve is of a third of the
+bandwidth, where the bias of smoothing is a tenth, and is widened to hold the curve.
+
 Isotonic curves. If the probability of an event does not decrease as scores grow, the upper limit
 from the rows of any span of scores holds for every score up to the span, and the lower limit for
 every score from the span on. Over spans of many lengths, the tail divided among them, such limits
@@ -74,6 +79,9 @@ Limits = tuple[FloatArray, FloatArray]
 
 # Scales after which nothing is left of a Gaussian.
 _REACH = 8.6
+# The bandwidth that predicts best smooths bends away by about as much as noise adds. A band at this
+# fraction of it has a tenth of that bias, and is 1.6 times as wide: see docs/papers/curve.md.
+_FINER = 1 / 3
 # Rows gathered in cells a fifth of the bandwidth wide are as good as smoothed by 0.2% more.
 _CELLS_PER_SCALE, _MIN_CELLS = 5, 64
 # More cells than these, for each of a thousand bundles of clusters, would fill the memory.
@@ -169,22 +177,18 @@ def bin_limits(problem: Problem, bins: Bins, proportion: FloatArray, band: Band)
     return band.limits(windows, proportion, partial(sidak_tail, n=len(start)))
 
 
-def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, band: Band) -> Limits:
+def kernel_limits(
+    problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, is_finer: bool, band: Band
+) -> Limits:
     """Return the limits of the proportion of events around each point; nan where it is unknown.
 
     Where residuals are smoothed, the difference between a point and the mean prediction around it
-    is added. Cells are a fraction of the bandwidth wide, whatever n.
+    is added. Cells are a fraction of the bandwidth wide, whatever n. A confidence band may be of a
+    finer bandwidth than the curve, see `_FINER`.
     """
-    n_cells = max(round(_CELLS_PER_SCALE * axis.length / curve.bandwidth), _MIN_CELLS)
-    if band.clusters is not None and n_cells > _MAX_CLUSTER_CELLS:
-        raise CalibrantError(
-            "must be at least {minimum:.2g} where {clusters} is given",
-            argument="bandwidth",
-            value=curve.bandwidth,
-            found="{given:.2g}",
-            minimum=_CELLS_PER_SCALE * axis.length / _MAX_CLUSTER_CELLS,
-            given=curve.bandwidth,
-        )
+    is_finer &= band.kind == "confidence"
+    width = _band_width(problem, curve.bandwidth, axis.length, is_finer, band)
+    n_cells = max(round(_CELLS_PER_SCALE * axis.length / width), _MIN_CELLS)
     bins = UniformBins.of(n_cells)
 
     def fraction(p: FloatArray) -> FloatArray:
@@ -194,26 +198,49 @@ def kernel_limits(problem: Problem, curve: Curve, axis: Axis, kernel: Kernel, ba
         return bins.index(fraction(p))
 
     cells = Cells.gather(problem, cell_of, n_cells)
-    known, scale = ~np.isnan(curve.y), curve.bandwidth / axis.length
-    t, y, of_residuals = curve.x[known], curve.y[known], curve.of_residuals
-    place, cell_place = fraction(t), fraction(cells.score)
-    kernels = KernelWindows.around(place, cell_place, scale, kernel)
-    fitted = np.interp(cell_place, place, y) if of_residuals else None
-    windows = WindowSums(cells, kernels, band.cluster_sums(problem, cell_of, n_cells), fitted)
+    known, scale = ~np.isnan(curve.y), width / axis.length
+    around = partial(KernelWindows.around, score=fraction(cells.score), scale=scale, kernel=kernel)
     limits = np.full((2, len(curve.x)), np.nan)
+    # Where a finer window holds no rows, nothing is known.
+    limits[:, known] = np.array([[0.0], [1.0]])
+    known[known] = around(fraction(curve.x[known])).square_sums(cells.weight_squared) > 0
+    t, y, of_residuals = curve.x[known], curve.y[known], curve.of_residuals
+    place = fraction(t)
+    kernels = around(place)
+    fitted = np.interp(fraction(cells.score), place, y) if of_residuals else None
+    windows = WindowSums(cells, kernels, band.cluster_sums(problem, cell_of, n_cells), fitted)
     limits[:, known] = band.limits(
         windows,
         windows.mean_true if of_residuals else y,
         lambda level: rice_tail(level, kernels.arcs(windows.variance)),
     )
     if of_residuals:
-        # That of the curve itself where it is not cut off: cells differ a little from rows.
-        moved = np.where((y > 0) & (y < 1), y - windows.mean_true, t - windows.mean_pred)
+        moved = t - windows.mean_pred
+        if not is_finer:
+            # That of the curve itself where it is not cut off: cells differ a little from rows.
+            moved = np.where((y > 0) & (y < 1), y - windows.mean_true, moved)
         limits[:, known] = np.clip(limits[:, known] + moved, 0.0, 1.0)
         if band.kind == "confidence":
-            # Rows gathered in cells are smoothed a little more than the curve is.
+            # Rows gathered in cells are not smoothed quite as the curve is.
             limits[0], limits[1] = np.fmin(limits[0], curve.y), np.fmax(limits[1], curve.y)
     return limits[0], limits[1]
+
+
+def _band_width(problem: Problem, width: float, length: float, is_finer: bool, band: Band) -> float:
+    """Return the bandwidth of the band of a curve."""
+    smallest = problem.finest_scale
+    if band.clusters is not None:
+        smallest = max(smallest, _CELLS_PER_SCALE * length / _MAX_CLUSTER_CELLS)
+        if width < smallest:
+            raise CalibrantError(
+                "must be at least {minimum:.2g} where {clusters} is given",
+                argument="bandwidth",
+                value=width,
+                found="{given:.2g}",
+                minimum=smallest,
+                given=width,
+            )
+    return min(width, max(_FINER * width, smallest)) if is_finer else width
 
 
 def loess_limits(problem: Problem, fitted: FittedCurve, shown: Index, band: Band) -> Limits:

@@ -80,8 +80,8 @@ class Curve(TabularResult):
     method
         "smooth", "density", "binned", "isotonic", "loess" or "local".
     band
-        "confidence", where the population's curve may lie; "consistency", where the curve would
-        lie if predictions were calibrated; or None.
+        "confidence", where the probability of an event may lie; "consistency", where the curve
+        would lie if predictions were calibrated; or None.
     level
         Confidence level of the band; nan without one.
     simultaneous
@@ -192,9 +192,10 @@ def reliability_curve(
         of the outcomes (CORP), which needs rows. "loess": local regression as in R (span 0.75,
         degree 2, tricube weights), the curve of clinical validations, which needs rows.
     band : {"confidence", "consistency"} or None
-        "confidence": where the population's curve may lie, at the same bandwidth or bins.
-        "consistency": where the curve would lie if predictions were calibrated, around the
-        diagonal where residuals are smoothed, else around the smoothed predictions. None: no band.
+        "confidence": where the probability of an event may lie given the score, for "cv"; for other
+        bandwidths, and in bins, where the population's curve may lie. "consistency": where the
+        curve would lie if predictions were calibrated, around the diagonal where residuals are
+        smoothed, else around the smoothed predictions. None: no band.
     level : float
         Confidence level.
     simultaneous : bool
@@ -472,18 +473,24 @@ def smooth_curve(
         error = replace(error, bandwidth=width, axis=axis)
     else:
         error = replace(error, bandwidth=bandwidth)
-    return replace(density_curve(problem, band, error), method="smooth")
+    curve = density_curve(problem, band, error, is_finer=bandwidth == "cv")
+    return replace(curve, method="smooth")
 
 
-def density_curve(problem: Problem, band: Band | None, error: DensityError) -> Curve:
-    """Return the outcome given the score, from kernel estimates of weights and outcomes."""
+def density_curve(
+    problem: Problem, band: Band | None, error: DensityError, *, is_finer: bool = False
+) -> Curve:
+    """Return the outcome given the score, from kernel estimates of weights and outcomes.
+
+    A confidence band may be of a finer bandwidth.
+    """
     of_residuals = error.smooths == "residual"
     densities = error.densities(problem)
     curve = _shown(_near(problem, densities) if of_residuals else densities)
     curve = replace(curve, area=densities.error, of_residuals=of_residuals)
     if of_residuals:
         curve = replace(curve, density=_density(problem, curve.x))
-    limits = partial(kernel_limits, problem, curve, densities.axis, error.kernel)
+    limits = partial(kernel_limits, problem, curve, densities.axis, error.kernel, is_finer)
     return _banded(curve, band, limits)
 
 
