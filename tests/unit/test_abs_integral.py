@@ -87,7 +87,7 @@ def test_derivative_with_respect_to_the_scale(scale):
     rng = np.random.default_rng(5)
     p = rng.random(300)
     r = ((rng.random(300) < p) - p) / 300
-    a = smoothing.spectrum(p, [r], 0.005)[0]
+    a = smoothing.spectrum([(p, [r])], 1, len(p), 0.005)[0]
     _, derivative = smoothing.l1_norm(a, scale)
     step = 1e-5 * scale
     above, below = (smoothing.l1_norm(a, scale + sign * step)[0] for sign in (1, -1))

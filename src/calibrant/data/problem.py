@@ -256,11 +256,9 @@ def line_of_rows(
     def interval(scale: float, *quantities: Quantity) -> LineSpectrum:
         if whole.length > FEW_SCALES * scale:
             return smoothing.packed_spectrum(*in_order(*quantities), scale, GAUSSIAN_RADIUS * tails)
-        fine = scale / whole.length
-        n_cells, n_moments = smoothing.resolution(n_rows, fine)
         placed = ((whole.fractions(u), values) for u, values in blocks(*quantities))
-        moments = smoothing.cell_moments(placed, len(quantities), n_cells, n_moments)
-        return LineSpectrum(whole, smoothing.coefficients(moments, smoothing.n_modes(fine)))
+        a = smoothing.spectrum(placed, len(quantities), n_rows, scale / whole.length)
+        return LineSpectrum(whole, a)
 
     def finest(scale: float) -> float:
         is_short = whole.length <= FEW_SCALES * scale

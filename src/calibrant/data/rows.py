@@ -206,15 +206,12 @@ class Sample(Problem):
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         n_cells, n_moments = smoothing.resolution(self.n, scale)
-        found: list[FloatArray | None] = [None]
         if n_moments == passes.N_MOMENTS and (columns := self._compiled_columns()):
             found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
-        if any(one is None for one in found):
-            blocks = ((p, row_values(quantities, p, y, w)) for p, y, w in self.blocks())
-            moments = smoothing.cell_moments(blocks, len(quantities), n_cells, n_moments)
-        else:
-            moments = np.array(found)
-        return smoothing.coefficients(moments, smoothing.n_modes(scale))
+            if all(one is not None for one in found):
+                return smoothing.coefficients(np.array(found), smoothing.n_modes(scale))
+        blocks = ((p, row_values(quantities, p, y, w)) for p, y, w in self.blocks())
+        return smoothing.spectrum(blocks, len(quantities), self.n, scale)
 
     def _compiled_columns(self) -> tuple[AnyArray, AnyArray] | None:
         """Return p and y where compiled passes, which check all rows, are worth while."""

@@ -216,9 +216,9 @@ def clinical_summary(
     O:E is a ratio of two sums over the rows: its interval is symmetric on the log scale, with
     variance sum w^2 (y - O:E p)^2 / (sum w y)^2. This is smaller than the usual
     (1 - ybar) / sum y, which ignores that predictions explain part of the variation of outcomes.
-    The Brier score has a t-interval, the scaled one that of the delta method, the c-statistic that
-    of DeLong on the logit scale. With clusters all standard errors are those of sums over clusters,
-    with quantiles of Student's t.
+    The Brier score has the normal interval of a mean, the scaled one that of the delta method, the
+    c-statistic that of DeLong on the logit scale. With clusters all standard errors are those of
+    sums over clusters, with quantiles of Student's t.
 
     Loess is evaluated at every score up to 1000 distinct scores, beyond that at 800 cells, and
     interpolated. It is not cut off at 0 and 1.

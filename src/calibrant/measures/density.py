@@ -171,16 +171,12 @@ def _interval(
         return smoothing.packed_spectrum(pooled.score, values, fine, reach, bounds)
     if domain == Span(0.0, 1.0):
         return LineSpectrum(domain, problem.spectrum(fine, "weight", smoothed))
-    p, y, w = problem.rows.columns()
-    _check_inside(p, domain.low, domain.high)
-    place = np.clip(domain.fractions(p), 0.0, 1.0)
-    values = [w, w * (y if smoothed == "true" else y - p)]
-    return LineSpectrum(domain, smoothing.spectrum(place, values, fine / domain.length))
+    _check_inside(problem.scores, domain.low, domain.high)
+    return _along(problem, fine, domain, smoothed)
 
 
 def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -> LineSpectrum:
     """Return the spectrum of weights and of what is smoothed along an axis."""
-    scale = bandwidth / axis.length
     blocks: Iterable[tuple[FloatArray, list[FloatArray]]]
     if problem.is_exact:
         blocks = (
@@ -191,9 +187,7 @@ def _along(problem: Problem, bandwidth: float, axis: Axis, smoothed: Quantity) -
         pooled = problem.pooled
         values = [pooled.weight, getattr(pooled, smoothed)]
         blocks = [(axis.fractions(pooled.score), values)]
-    n_cells, n_moments = smoothing.resolution(problem.n, scale)
-    moments = smoothing.cell_moments(blocks, 2, n_cells, n_moments)
-    return LineSpectrum(axis, smoothing.coefficients(moments, smoothing.n_modes(scale)))
+    return LineSpectrum(axis, smoothing.spectrum(blocks, 2, problem.n, bandwidth / axis.length))
 
 
 def _finest(problem: Problem, kernel: Kernel, length: float) -> float:

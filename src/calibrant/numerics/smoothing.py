@@ -135,10 +135,10 @@ def fast_length(at_least: float) -> int:
     return int(next_fast_len(math.ceil(at_least), real=True))
 
 
-def spectrum(x: FloatArray, values: Sequence[FloatArray], scale: float) -> FloatArray:
-    """Return the cosine coefficients of points x in [0, 1], one row per set of their values."""
-    n_cells, n_moments = resolution(len(x), scale)
-    moments = cell_moments([(x, values)], len(values), n_cells, n_moments)
+def spectrum(blocks: Iterable[Block], n_values: int, n_points: int, scale: float) -> FloatArray:
+    """Return the cosine coefficients of blocks of (x in [0, 1], values), one row per value."""
+    n_cells, n_moments = resolution(n_points, scale)
+    moments = cell_moments(blocks, n_values, n_cells, n_moments)
     return coefficients(moments, n_modes(scale))
 
 
@@ -342,7 +342,8 @@ def packed_spectrum(
     `radius` is that of the kernel at the coarsest of these scales.
     """
     packed = Packed.around(u, radius, bounds)
-    return LineSpectrum(packed, spectrum(packed.fractions(u), values, scale / packed.length))
+    block = packed.fractions(u), values
+    return LineSpectrum(packed, spectrum([block], len(values), len(u), scale / packed.length))
 
 
 def finest_packed(u: FloatArray, scale: float, radius: float, bounds: Bounds = NO_BOUNDS) -> float:
