@@ -167,6 +167,22 @@ FROM_SUPERSCRIPTS = str.maketrans("⁻⁰¹²³⁴⁵⁶⁷⁸⁹", "-0123456789
 ROUNDED = 5e-4
 
 
+SLOW = """
+const text = Response.prototype.text;
+Response.prototype.text = async function () {
+  await new Promise((resolve) => setTimeout(resolve, 500));
+  return text.call(this);
+};
+addEventListener("load", () => { window.atLoad = document.body.className; });
+"""
+
+
+def test_the_load_event_which_screenshots_wait_for_waits_for_the_diagrams(open_page):
+    page = open_page("single.html", setup=SLOW)
+    page.wait_for_function("window.atLoad !== undefined")
+    assert page.evaluate("window.atLoad") == "drawn"
+
+
 def test_every_view_draws_the_numbers_of_the_page(several):
     page = several
     for view in VIEWS:

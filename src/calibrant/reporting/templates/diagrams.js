@@ -123,9 +123,19 @@
     });
   };
 
+  // The load event, which printers and screenshots wait for, waits for an open document.
+  const waiting = document.body.appendChild(document.createElement("iframe"));
+  waiting.hidden = true;
+  waiting.contentDocument.open();
+  const loaded = () => {
+    waiting.contentDocument.close();
+    waiting.remove();
+  };
+
   try {
     await start();
   } catch (problem) {
+    loaded();
     byId("not-supported").hidden = false;
     console.warn(problem);
     return;
@@ -133,6 +143,7 @@
   document.body.classList.add("drawn");
   byId("controls").hidden = false;
   redraw();
+  loaded();
 
   document.querySelectorAll("input[name=view]").forEach((one) => one.addEventListener("change", () => {
     document.querySelectorAll(".view").forEach((view) => {
