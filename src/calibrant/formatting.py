@@ -11,6 +11,7 @@ import math
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 from typing import Any
 
 import numpy as np
@@ -263,16 +264,16 @@ def cells(values: Iterable[Any], digits: int = 4) -> list[str]:
     return [cell(one) for one in given]
 
 
-def p_cells(values: Iterable[float]) -> list[str]:
-    """Return a column of P-values as text."""
-    return [p_text(one) for one in values]
+def p_cells(values: Iterable[float], is_bound: Iterable[bool] = ()) -> list[str]:
+    """Return a column of P-values, or bounds of them, as text."""
+    return [p_text(one, is_bound=bound) for one, bound in zip_longest(values, is_bound)]
 
 
-def p_text(value: float, missing: str = _MISSING) -> str:
+def p_text(value: float, missing: str = _MISSING, *, is_bound: bool | None = False) -> str:
     """Return a P-value in ASCII, after its sign where that is not equality."""
     if math.isnan(value):
         return missing
-    sign, number = plain_p_value(value)
+    sign, number = plain_p_value(value, is_bound=bool(is_bound))
     return number if sign == "=" else f"{sign} {number}"
 
 

@@ -332,3 +332,15 @@ def test_groups_of_dates_are_json():
     y, p = np.tile([0, 1], 30), np.linspace(0.1, 0.9, 60)
     found = json.loads(by_group(y, p, days, **FEW).to_json())
     assert [row["group"] for row in found["rows"]] == ["2026-01-01", "2026-01-02"]
+
+
+def test_each_group_has_an_answer_to_the_tolerance():
+    rng = np.random.default_rng(0)
+    site, p = np.repeat([0, 1, 2], [20_000, 20_000, 60]), rng.random(40_060)
+    y = rng.random(40_060) < np.where(site == 1, p**2, p)
+    table = by_group(y, p, site, tolerance=0.03, **FEW)
+    assert [row.answer for row in table] == ["within tolerance", "beyond tolerance", "cannot tell"]
+    assert repr(table).splitlines()[2].split()[-2:] == ["beyond", "*"]
+    assert table.to_dict()["rows"][0]["answer"] == "within tolerance"
+    with pytest.raises(CalibrantError, match="one percentage point"):
+        by_group(y, p, site, tolerance=3)

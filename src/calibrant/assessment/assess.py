@@ -17,7 +17,14 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import Result, TabularResult, columns_of, written
 from calibrant._version import __version__
-from calibrant.assessment.verdict import Findings, Interval, Kind, ScoreRange, Verdict
+from calibrant.assessment.verdict import (
+    Findings,
+    Interval,
+    Kind,
+    ScoreRange,
+    Verdict,
+    read_tolerance,
+)
 from calibrant.curves.bands import Band
 from calibrant.curves.decisions import MurphyCurve, murphy_of
 from calibrant.curves.reliability import Curve, binned_curve, isotonic_curve, smooth_curve
@@ -417,8 +424,7 @@ def assess(
     True
     """
     level, n_bins = validation.as_level(level), validation.as_bins(n_bins)
-    hint = "0.01 is one percentage point"
-    tolerance = validation.as_positive(tolerance, "tolerance", maximum=1.0, hint=hint)
+    tolerance = read_tolerance(tolerance)
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)
     if n_bins > _MAX_BINS:

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import Result, TabularResult, plain
 from calibrant.assessment.assess import Certain
+from calibrant.assessment.verdict import Answer, answer_of, read_tolerance
 from calibrant.data import validation
 from calibrant.data.classes import ROW_OPTIONS, FrameOptions, one_problem
 from calibrant.data.labels import read_labels, rows_by_code
@@ -69,6 +70,8 @@ class GroupRow(Result):
         Weighted means of outcomes and predictions.
     smooth_ece
         The smooth calibration error with its interval.
+    answer
+        Whether that interval is "within tolerance", "beyond tolerance", or one "cannot tell".
     ece
         The binned calibration error.
     deviation
@@ -90,6 +93,7 @@ class GroupRow(Result):
     prevalence: float
     mean_prediction: float
     smooth_ece: Estimate
+    answer: Answer
     ece: float
     deviation: float
     test: TestResult | None
@@ -101,6 +105,11 @@ class GroupRow(Result):
     def p_value(self) -> float:
         """The P-value of the test, nan where there is none."""
         return float("nan") if self.test is None else self.test.p_value
+
+    @property
+    def is_least(self) -> bool:
+        """Whether the P-value is the smallest that simulation can give: an upper bound."""
+        return self.test is not None and self.test.is_least
 
     @property
     def ecce_r(self) -> float:
@@ -123,6 +132,7 @@ class GroupRow(Result):
             "bias_corrected": error.bias_corrected,
             "low": error.low,
             "high": error.high,
+            "answer": self.answer,
             "ece": self.ece,
             "deviation": self.deviation,
             "ecce_r": self.ecce_r,
@@ -147,6 +157,8 @@ class GroupTable(TabularResult):
         most 1 - level.
     adjust
         The adjustment of P-values: "holm" or "benjamini_hochberg".
+    tolerance
+        The largest acceptable smooth calibration error.
     by
         The name of each column of groups; labels are tuples where there are several.
     """
@@ -154,6 +166,7 @@ class GroupTable(TabularResult):
     rows: tuple[GroupRow, ...]
     level: float
     adjust: str
+    tolerance: float
     by: tuple[str, ...] = ("group",)
 
     def __iter__(self) -> Iterator[GroupRow]:
@@ -195,7 +208,7 @@ class GroupTable(TabularResult):
         return draw_intervals(ax, names, [row.smooth_ece for row in self], label, found)
 
     def _printed(self) -> list[str | TextTable]:
-        found = self._columns()
+        found, least = self._columns(), [row.is_least for row in self.rows]
         digits = interval_digits(found["low"], found["high"])
         table = {
             **{name: found[name] for name in self.by},
@@ -206,13 +219,13 @@ class GroupTable(TabularResult):
             f"{percent(self.level)} interval": interval_cells(found["low"], found["high"], digits),
             "ece": found["ece"],
             "deviation": found["deviation"],
-            "p": p_cells(found["p_value"]),
-            "p_adj": p_cells(found["p_adjusted"]),
+            "p": p_cells(found["p_value"], least),
+            "p_adj": p_cells(found["p_adjusted"], least),
+            "tolerance": [row.answer.removesuffix(" tolerance") for row in self.rows],
             "": [_remarks(row, self.level) for row in self.rows],
         }
-        note = (
-            f"estimate: smooth_ece, bias-corrected; * p_adj <= {1 - self.level:.2g} ({self.adjust})"
-        )
+        found_at = f"* p_adj <= {1 - self.level:.2g} ({self.adjust})"
+        note = f"estimate: smooth_ece, bias-corrected; tolerance {self.tolerance:g}; {found_at}"
         if any(row.small for row in self.rows):
             note += "; small: too few rows or events for a conclusion"
         return [TextTable.of(table, digits), note]
@@ -230,6 +243,7 @@ class GroupOptions(FrameOptions, total=False):
     adjust: Adjustment
     clusters: ArrayLike | None
     level: float
+    tolerance: float
     n_bins: int
     n_resamples: int
     rng: int | Generator
@@ -253,6 +267,7 @@ def by_group(
     adjust: Adjustment = "holm",
     clusters: ArrayLike | None = None,
     level: float = 0.95,
+    tolerance: float = 0.01,
     n_bins: int = 15,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
@@ -292,6 +307,11 @@ def by_group(
         Confidence level.
 
         A group is called miscalibrated where its adjusted P-value is at most 1 - level.
+    tolerance : float
+        The largest acceptable smooth calibration error.
+
+        What is detected may be small, and what is not detected may be large: `answer` says where
+        the interval of each group lies.
     n_bins : int
         Number of bins.
 
@@ -349,7 +369,7 @@ def by_group(
     [1026, 970, 1004]
     """
     validation.check_choice(adjust, "adjust", _ADJUSTMENTS)
-    level = validation.as_level(level)
+    level, tolerance = validation.as_level(level), read_tolerance(tolerance)
     n_resamples = validation.as_resamples(n_resamples)
     binned = read_binned_error(n_bins=n_bins)
     problems: list[tuple[Any, Problem, Index | None]]
@@ -368,12 +388,13 @@ def by_group(
         whole = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
         problems = list(_split(whole, groups, clusters, sample_weight))
     needed = math.ceil(len(problems) / (1 - level))
-    assessor = _Assessor(level, binned, n_resamples, rng, needed)
+    assessor = _Assessor(level, tolerance, binned, n_resamples, rng, needed)
     rows = [assessor.row(*one) for one in steps(problems)]
     adjusted = _ADJUSTMENTS[adjust]([row.p_value for row in rows]).tolist()
     rows = [replace(row, p_adjusted=p) for row, p in zip(rows, adjusted, strict=True)]
     names = groups if isinstance(groups, Mapping) else validation.column_labels(groups)
-    return GroupTable(tuple(rows), level, adjust, tuple(map(str, names or ("group",))))
+    by = tuple(map(str, names or ("group",)))
+    return GroupTable(tuple(rows), level, adjust, tolerance, by)
 
 
 @dataclass(frozen=True, eq=False)
@@ -384,6 +405,7 @@ class _Assessor:
     """
 
     level: float
+    tolerance: float
     binned: BinnedError
     n_resamples: int
     rng: int | Generator
@@ -404,13 +426,15 @@ class _Assessor:
         is_known = clusters is None or clusters.n >= MIN_CLUSTERS
         question = Question(self.level, self.n_resamples, rng, clusters if is_known else None)
         error = estimated("smooth_ece", SmoothError(), problem, question)
+        error = error if is_known else replace(error, low=0.0, high=1.0)
         deviation = differences.deviation
         return GroupRow(
             group=group,
             n=problem.n,
             prevalence=float(pooled.true.sum()) / total,
             mean_prediction=mean,
-            smooth_ece=error if is_known else replace(error, low=0.0, high=1.0),
+            smooth_ece=error,
+            answer=answer_of(error, self.tolerance),
             ece=self.binned(problem),
             deviation=float(deviation[np.argmax(np.abs(deviation))]),
             test=self._test(problem, differences, question, small=small) if is_known else None,

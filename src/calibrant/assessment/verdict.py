@@ -18,6 +18,7 @@ import numpy as np
 from calibrant._base import FloatArray, Result
 from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import PointMasses
+from calibrant.data import validation
 from calibrant.formatting import decimals, percent
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.faults import Fault, Faults
@@ -100,6 +101,19 @@ _ALIKE = (
     "would predict certainty."
 )
 _FEW_ROWS = "Recalibration would not lower the Brier score with so few rows: collect more."
+
+
+def read_tolerance(tolerance: object) -> float:
+    """Return the largest acceptable error."""
+    hint = "0.01 is one percentage point"
+    return validation.as_positive(tolerance, "tolerance", maximum=1.0, hint=hint)
+
+
+def answer_of(error: Estimate, tolerance: float) -> Answer:
+    """Return whether the interval of an error is within a tolerance, beyond it, or across."""
+    if error.high <= tolerance:
+        return "within tolerance"
+    return "beyond tolerance" if error.low > tolerance else "cannot tell"
 
 
 @dataclass(frozen=True, repr=False)
@@ -267,9 +281,7 @@ class Findings:
     @property
     def answer(self) -> Answer:
         """The answer of the interval to the question of the tolerance."""
-        if self.smooth.high <= self.tolerance:
-            return "within tolerance"
-        return "beyond tolerance" if self.smooth.low > self.tolerance else "cannot tell"
+        return answer_of(self.smooth, self.tolerance)
 
     @cached_property
     def named(self) -> list[Fault]:

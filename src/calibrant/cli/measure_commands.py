@@ -209,7 +209,7 @@ def assess(
             who = name if len(models) > 1 else ""
             parts += [*[""] * bool(parts), *model_heading(who)]
             if request.by:
-                groups = data.call(by_group, groups=data.groups, **asked)
+                groups = data.call(by_group, groups=data.groups, tolerance=tolerance, **asked)
                 found[name] = groups.to_dict()
                 parts += [] if json else group_parts(groups)
                 numbers |= {_in_group(who, row): group_numbers(row) for row in groups}

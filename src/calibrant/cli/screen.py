@@ -160,12 +160,13 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
         "predicted": [row.mean_prediction for row in table],
         "estimate": errors["bias_corrected"],
         interval: interval_cells(errors["low"], errors["high"]),
-        "P adjusted": p_cells(row.p_adjusted for row in table),
+        "P adjusted": p_cells((row.p_adjusted for row in table), (row.is_least for row in table)),
         "": ["*" * one for one in detected],
+        "tolerance": [row.answer.removesuffix(" tolerance") for row in table],
     }
     spare = ["predicted", "observed", "n", interval]
     parts = [*fitted(TextTable.of(columns), spare=spare, bold=detected), ""]
-    parts.append("estimate: smooth_ece, bias-corrected")
+    parts.append(f"estimate: smooth_ece, bias-corrected; tolerance {table.tolerance:g}")
     found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
     parts.append(found if table.miscalibrated else "Miscalibration detected in no group.")
     small = [group_name(row.group) for row in table if row.small]

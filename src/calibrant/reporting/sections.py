@@ -389,10 +389,11 @@ def group_section(
 
 
 def _group_line(row: GroupRow, level: float) -> GroupLine:
-    remarks = ["few rows or events"] * row.small + [row.note] * bool(row.note)
+    remarks: list[str] = [row.answer] * (row.answer != "cannot tell")
+    remarks += ["few rows or events"] * row.small + [row.note] * bool(row.note)
     p_values = (UNKNOWN, UNKNOWN)
     if row.test is not None:
-        least = row.test.is_least
+        least = row.is_least
         p_values = p_value(row.p_value, is_bound=least), p_value(row.p_adjusted, is_bound=least)
     return GroupLine(
         label=group_name(row.group),
