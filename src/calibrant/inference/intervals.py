@@ -237,9 +237,8 @@ def _kappa(noises: list[FloatArray], spreads: list[FloatArray], level: float) ->
     largest = np.zeros(len(noises[0]))
     for noise, sd in zip(noises, spreads, strict=True):
         # Coordinates that do not move have no noise either.
-        scaled = noise / np.where(sd > 0, sd, 1.0)
-        np.maximum(largest, scaled.max(axis=1), out=largest)
-        np.maximum(largest, -scaled.min(axis=1), out=largest)
+        scale = 1 / np.where(sd > 0, sd, 1.0)
+        np.maximum(largest, shifted_norms(MaxNorm(), noise, factor=scale), out=largest)
     return weibull_quantile(largest, level)
 
 
