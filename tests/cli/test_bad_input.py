@@ -38,6 +38,7 @@ FILES = {
     "minus.csv": "p,y\n0.5,-1\n0.25,1\n",
     "three.csv": "p,y\n0.5,0\n0.25,1\n0.1,2\n",
     "soft.csv": "p,y\n0.5,0.4\n0.25,1.5\n0.75,0.2\n",
+    "swapped_text.csv": "p,y\nyes,0.2\nno,0.4\n",
     "swapped.csv": "y,p\n" + "".join(f"{i / 10},{i % 2}\n" for i in range(1, 10)),
     "weights.csv": "p,y,w\n0.5,1,-1\n0.25,0,2\n",
     "weightless.csv": "p,y,w\n0.5,1,0\n0.25,0,0\n",
@@ -166,6 +167,7 @@ BAD = [
     ("assess soft.csv", "label column 'y' must lie in [0, 1]; got 1.5 in row 2"),
     ("assess dates.csv", "label column 'y' must hold numbers; got Date"),
     ("assess swapped.csv", "look swapped"),
+    ("assess swapped_text.csv", "in row 1: convert it first, unless label and prob are swapped"),
     ("assess weights.csv --weight w", "weight column 'w' must be finite and not negative; got -1"),
     ("assess weightless.csv --weight w", "weight column 'w' must not be zero everywhere"),
     (

@@ -298,7 +298,7 @@ def as_numbers(array: AnyArray, name: str) -> AnyArray:
         is_number = not isinstance(value, str | bytes) and hasattr(value or 0, "__float__")
         if array.dtype.kind != "O" or not is_number:
             hint = "convert it first"
-            if name == "y_prob":
+            if name == "y_prob" and flat == 0:
                 hint += "; if these are the outcomes, give them as the first argument"
             raise CalibrantError(
                 "must hold numbers",

@@ -433,10 +433,9 @@ def _no_number(
         found, hint = "the percentage {value}", "{in_percent}"
     else:
         found = "the text {value}"
-        hint = {
-            "label": "convert it to 0 and 1 first",
-            "prob": "convert it first, unless label and prob are swapped",
-        }.get(role, "convert it first")
+        hint = "convert it to 0 and 1 first" if role == "label" else "convert it first"
+        if role == "prob" and position == 0:
+            hint += ", unless label and prob are swapped"
     return CalibrantError(
         "must hold numbers",
         argument=role,
