@@ -16,7 +16,7 @@ from benchmarks.peers import PEERS, Peer
 from benchmarks.results import OURS, Contest
 from benchmarks.tasks import LIMITS, SUMS, TASKS, Task
 from benchmarks.timing import Call
-from calibrant.numerics import passes
+from calibrant.numerics import compiled_sums
 
 LESS = "a hundredth of the rows"
 SMALL, SMALL_SUM = 1000, "one sum of 1000 numbers"
@@ -75,11 +75,11 @@ def small(referee: Referee) -> Iterator[Contest]:
 @contextmanager
 def numpy_alone() -> Iterator[None]:
     """Leave compiled code aside for a while."""
-    usual, passes.MIN_ROWS = passes.MIN_ROWS, sys.maxsize
+    usual, compiled_sums.MIN_ROWS = compiled_sums.MIN_ROWS, sys.maxsize
     try:
         yield
     finally:
-        passes.MIN_ROWS = usual
+        compiled_sums.MIN_ROWS = usual
 
 
 def without_compiled(referee: Referee, n: int) -> Iterator[Contest]:

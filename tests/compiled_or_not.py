@@ -5,14 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from calibrant.numerics import passes
+from calibrant.numerics import compiled_sums
 
 N = 3000
 
 
 def in_numpy(measure, *rows, **options):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "MIN_ROWS", float("inf"))
+        patch.setattr(compiled_sums, "MIN_ROWS", float("inf"))
         return measure(*rows, **options)
 
 

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 
 from calibrant import compare
 from calibrant.data.rows import Sample
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.intervals import View
 from calibrant.inference.paired import difference, joint_noise
 from calibrant.measures.registry import measures

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from calibrant.numerics import passes
+from calibrant.numerics import compiled_sums
 
 
 @pytest.fixture
 def compiled(monkeypatch):
     """Take the compiled passes for any number of rows, on several threads."""
-    monkeypatch.setattr(passes, "MIN_ROWS", 1)
-    monkeypatch.setattr(passes, "_MIN_ROWS_PER_THREAD", 1000)
+    monkeypatch.setattr(compiled_sums, "MIN_ROWS", 1)
+    monkeypatch.setattr(compiled_sums, "_MIN_ROWS_PER_THREAD", 1000)

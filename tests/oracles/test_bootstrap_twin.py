@@ -11,7 +11,7 @@ import pytest
 import calibrant as cb
 from calibrant.data.binning import Bins
 from calibrant.data.rows import Sample
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.intervals import View
 from calibrant.measures.registry import measures
 from calibrant.measures.smooth import SmoothError

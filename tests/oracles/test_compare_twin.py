@@ -10,7 +10,7 @@ from scipy import stats
 
 from calibrant import compare
 from calibrant.data.rows import Sample
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.intervals import View
 from calibrant.inference.paired import difference, joint_noise
 from calibrant.measures.registry import measures

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
-from calibrant.numerics import passes, smoothing
+from calibrant.numerics import compiled_sums, smoothing
 from tests.compiled_or_not import N, in_numpy, some_rows
 from tests.tolerances import ROUNDING, nearly
 
@@ -56,13 +56,13 @@ def test_tables_of_classes(n_classes, kind, dtype):
 def passed(monkeypatch):
     """List the numbers of bins of all passes over tables."""
     found = []
-    sums = passes.column_bin_sums
+    sums = compiled_sums.column_bin_sums
 
     def counting(table, outcome, n_bins):
         found.append(n_bins)
         return sums(table, outcome, n_bins)
 
-    monkeypatch.setattr(passes, "column_bin_sums", counting)
+    monkeypatch.setattr(compiled_sums, "column_bin_sums", counting)
     return found
 
 
@@ -138,8 +138,8 @@ def test_moments_of_any_number_of_rows(n):
     rng = np.random.default_rng(n)
     p = np.concatenate(([1.0, 0.0], rng.random(n)))[:n]
     y, n_cells = rng.random(n), 37
-    found = passes.moments(p, y, n_cells, (0.25, 1.0, -1.0))
-    expected = smoothing.cell_moments([(p, [0.25 + y - p])], 1, n_cells, passes.N_MOMENTS)[0]
+    found = compiled_sums.moments(p, y, n_cells, (0.25, 1.0, -1.0))
+    expected = smoothing.cell_moments([(p, [0.25 + y - p])], 1, n_cells, compiled_sums.N_MOMENTS)[0]
     assert found == pytest.approx(expected, abs=1e-12)
 
 
@@ -148,34 +148,34 @@ def test_bins_of_any_number_of_rows():
     rng = np.random.default_rng(5)
     for n in (1, 255, 256, 257, 2500):
         p, y = rng.random(n), rng.integers(0, 2, n)
-        found = passes.bin_sums(p, y, 15)
+        found = compiled_sums.bin_sums(p, y, 15)
         expected = [np.bincount((p * 15).astype(int), v, 15) for v in (p * 0 + 1, p, y, y - p)]
         assert found == pytest.approx(np.array(expected), abs=1e-12)
 
 
 def test_one_rule_for_when_compiled_code_serves(monkeypatch):
-    monkeypatch.setattr(passes, "MIN_ROWS", 5000)
+    monkeypatch.setattr(compiled_sums, "MIN_ROWS", 5000)
     p = np.random.default_rng(3).random(6000)
     y = p > 0.5
-    assert passes.is_worth_while(p, y)
-    assert passes.is_worth_while(p[::-1], y.astype(np.int8))
-    assert not passes.is_worth_while(p[:4999], y[:4999])
-    assert not passes.is_worth_while(p.astype(np.float16), y)
-    assert not passes.is_worth_while(p.astype(">f8"), y)
-    assert passes.is_table_worth_while(p.reshape(-1, 4), 100)
-    assert not passes.is_table_worth_while(p.reshape(-1, 4).T, 100)
-    assert not passes.is_table_worth_while(p.reshape(-1, 4), 6001)
+    assert compiled_sums.is_worth_while(p, y)
+    assert compiled_sums.is_worth_while(p[::-1], y.astype(np.int8))
+    assert not compiled_sums.is_worth_while(p[:4999], y[:4999])
+    assert not compiled_sums.is_worth_while(p.astype(np.float16), y)
+    assert not compiled_sums.is_worth_while(p.astype(">f8"), y)
+    assert compiled_sums.is_table_worth_while(p.reshape(-1, 4), 100)
+    assert not compiled_sums.is_table_worth_while(p.reshape(-1, 4).T, 100)
+    assert not compiled_sums.is_table_worth_while(p.reshape(-1, 4), 6001)
     # Whether numba has been imported makes no difference; whether it is installed does.
     monkeypatch.setitem(sys.modules, "numba", None)
-    assert not passes.is_worth_while(p, y)
-    assert not passes.is_table_worth_while(p.reshape(-1, 4), 100)
+    assert not compiled_sums.is_worth_while(p, y)
+    assert not compiled_sums.is_table_worth_while(p.reshape(-1, 4), 100)
 
 
 def test_what_was_called_before_does_not_change_a_result():
     y, p = some_rows("continuous")
     before = [measure(y, p) for measure in (cb.ece, cb.smooth_ece)]
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "MIN_ROWS", 1)
+        patch.setattr(compiled_sums, "MIN_ROWS", 1)
         cb.smooth_ece(y, p)
     assert [measure(y, p) for measure in (cb.ece, cb.smooth_ece)] == before
 

@@ -8,7 +8,7 @@ import pytest
 import calibrant as cb
 from calibrant import CalibrantError
 from calibrant.data import sketch
-from calibrant.numerics import passes
+from calibrant.numerics import compiled_sums
 
 pytest.importorskip("numba")
 
@@ -16,13 +16,13 @@ pytest.importorskip("numba")
 @pytest.fixture
 def always_compiled(monkeypatch):
     monkeypatch.setattr(sketch, "_LONG", 1)
-    monkeypatch.setattr(passes, "MIN_ROWS", 1)
-    monkeypatch.setattr(passes, "_MIN_ROWS_PER_THREAD", 100)
+    monkeypatch.setattr(compiled_sums, "MIN_ROWS", 1)
+    monkeypatch.setattr(compiled_sums, "_MIN_ROWS_PER_THREAD", 100)
 
 
 def in_numpy(y, p):
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(passes, "MIN_ROWS", float("inf"))
+        patch.setattr(compiled_sums, "MIN_ROWS", float("inf"))
         return cb.Sketch().update(y, p)
 
 
@@ -46,13 +46,13 @@ def test_same_as_numpy(kind, p_dtype, y_dtype, monkeypatch):
     y, p = some_rows(kind)
     y, p = y.astype(y_dtype), p.astype(p_dtype)
     counted = []
-    count = passes.counts
+    count = compiled_sums.counts
 
     def counting(*rows):
         counted.append(count(*rows))
         return counted[-1]
 
-    monkeypatch.setattr(passes, "counts", counting)
+    monkeypatch.setattr(compiled_sums, "counts", counting)
     assert cb.Sketch().update(y, p).allclose(in_numpy(y, p))
     (found,) = counted
     assert found is not None

@@ -9,10 +9,10 @@ import pytest
 
 from calibrant import CalibrantError, Sketch, brier_score, compare, ece, estimate, log_score, mce
 from calibrant.datasets import simulate
-from calibrant.inference.cells import Cells
+from calibrant.inference.cell_noise import Cells
 from calibrant.inference.intervals import View
 from calibrant.inference.paired import NoisyError, difference
-from calibrant.measures.images import L1Norm, LinearImage
+from calibrant.measures.norms import L1Norm, LinearImage
 from tests.tolerances import assert_nearly_equal, nearly
 
 ERRORS = [

@@ -122,7 +122,11 @@ BAD = {
     "a single number": (1, [0.5], "y_true must be a list"),
     "lengths": (Y[:4], P, "y_prob must have as many rows as y_true; got 5 and 4"),
     "swapped": (P, Y, r"y_true and y_prob look swapped, .*: exchange them"),
-    "swapped text": (P, list("abbab"), "if these are the outcomes, give them as the first argument"),
+    "swapped text": (
+        P,
+        list("abbab"),
+        "if these are the outcomes, give them as the first argument",
+    ),
     "text labels": (
         ["out", "in", "in", "out", "in"],
         P,

@@ -11,7 +11,7 @@ import calibrant as cb
 from calibrant import CalibrantError, Sketch, calibration_test
 from calibrant.data.rows import read_sample
 from calibrant.data.validation import read_generator
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.joint_test import PARTS, Statistics, joint_test
 from calibrant.inference.null_simulation import NullCells
 

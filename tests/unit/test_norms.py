@@ -8,7 +8,7 @@ from calibrant.data.rows import Sample
 from calibrant.datasets import simulate
 from calibrant.inference import intervals
 from calibrant.inference.intervals import View
-from calibrant.measures.images import L1Norm, L2Norm, MaxNorm, RangeNorm
+from calibrant.measures.norms import L1Norm, L2Norm, MaxNorm, RangeNorm
 from calibrant.measures.registry import measures
 from tests.twins import intervals as twin
 

@@ -15,9 +15,9 @@ from calibrant.assessment.verdict import Findings, ScoreRange
 from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import PointMasses
 from calibrant.data.classes import one_problem
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.estimate import Estimate
-from calibrant.inference.faults import Fault, Faults, find_faults
+from calibrant.inference.level_spread_shape import Fault, Faults, find_faults
 
 
 def faults_of(y, p, w=None, clusters=None):

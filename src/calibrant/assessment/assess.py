@@ -46,12 +46,12 @@ from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, counted, interval_cells, interval_digits, percent
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.detectable import minimum_detectable_shift
 from calibrant.inference.estimate import Estimate, estimated
-from calibrant.inference.faults import Faults, find_faults
 from calibrant.inference.intervals import Question
 from calibrant.inference.joint_test import CalibrationTest, joint_test
+from calibrant.inference.level_spread_shape import Faults, find_faults
 from calibrant.inference.regret import Cutoffs, ThresholdRegret, as_threshold
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinnedError, read_binned_error, read_binning

@@ -31,7 +31,7 @@ from calibrant.formatting import (
     p_cells,
     percent,
 )
-from calibrant.inference.cells import MIN_CLUSTERS, Clusters, read_codes
+from calibrant.inference.cell_noise import MIN_CLUSTERS, Clusters, read_codes
 from calibrant.inference.cumulative_tests import ExcursionTest, TestResult
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question

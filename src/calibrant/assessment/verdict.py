@@ -21,7 +21,7 @@ from calibrant.curves.reliability_view import PointMasses
 from calibrant.data import validation
 from calibrant.formatting import decimals, percent
 from calibrant.inference.estimate import Estimate
-from calibrant.inference.faults import Fault, Faults
+from calibrant.inference.level_spread_shape import Fault, Faults
 from calibrant.measures.cumulative import CumulativeDifferences
 
 Answer = Literal["within tolerance", "beyond tolerance", "cannot tell"]

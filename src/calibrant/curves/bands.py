@@ -52,7 +52,7 @@ from calibrant.data.binning import Bins, UniformBins
 from calibrant.data.problem import CellOf, Index, Pooled, Problem
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.cells import Cells, Clusters
+from calibrant.inference.cell_noise import Cells, Clusters
 from calibrant.inference.fitted_curve import CurveNoise, FittedCurve
 from calibrant.inference.intervals import Question
 from calibrant.measures.binned import BinCells

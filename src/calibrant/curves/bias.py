@@ -28,7 +28,7 @@ from calibrant.data.rows import Sample, check_same_index
 from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.formatting import TextTable, interval_cells, interval_digits, percent, shortened
-from calibrant.inference.cells import read_codes
+from calibrant.inference.cell_noise import read_codes
 from calibrant.numerics import probability
 
 # Distinct numbers have parts of their own where they have this many rows each, on average.

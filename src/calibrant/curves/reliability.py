@@ -31,7 +31,7 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.fitted_curve import FittedCurve
 from calibrant.measures.bin_table import BinTable, table_of
 from calibrant.measures.binned import BinCount, Strategy, read_binning

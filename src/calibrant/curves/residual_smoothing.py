@@ -34,7 +34,7 @@ import numpy as np
 
 from calibrant._base import FloatArray
 from calibrant.data.problem import Index, Problem
-from calibrant.inference.cells import Cells, Clusters
+from calibrant.inference.cell_noise import Cells, Clusters
 from calibrant.measures.smooth import MIN_CURVE_BANDWIDTH
 from calibrant.numerics import smoothing
 from calibrant.numerics.smoothing import Axis

@@ -41,7 +41,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_problem import problem_of
 from calibrant.data.validation import as_array, column_labels, one_column, read_weights
 from calibrant.errors import CalibrantError
-from calibrant.numerics import passes
+from calibrant.numerics import compiled_sums
 
 # Columns are copied in tiles of this shape, small enough to be transposed within the cache.
 _TILE_COLUMNS, _TILE_ROWS = 32, 1024
@@ -216,14 +216,18 @@ class _Columns:
     def bin_sums(self, column: int, n_bins: int) -> FloatArray | None:
         """Return sums over uniform bins of one class, None where no pass over the table serves."""
         if n_bins not in self._sums and self._may_pass(n_bins):
-            rows, pred, true = passes.column_bin_sums(self.table.prob, self.table.outcome, n_bins)
+            rows, pred, true = compiled_sums.column_bin_sums(
+                self.table.prob, self.table.outcome, n_bins
+            )
             self._sums[n_bins] = np.stack((rows, pred, true, true - pred), axis=1)
         return self._sums[n_bins][column] if n_bins in self._sums else None
 
     def _may_pass(self, n_bins: int) -> bool:
         table = self.table
         is_plain = table.w is None and not table.is_soft and len(self._sums) < _MAX_KEPT
-        return is_plain and passes.is_table_worth_while(table.prob, 4 * table.n_classes * n_bins)
+        return is_plain and compiled_sums.is_table_worth_while(
+            table.prob, 4 * table.n_classes * n_bins
+        )
 
 
 class ClassProblem(Problem):

@@ -40,7 +40,7 @@ from calibrant.data.problem import (
 )
 from calibrant.data.validation import as_array, as_flag, comes_from, one_column, read_weights
 from calibrant.errors import CalibrantError
-from calibrant.numerics import passes, smoothing
+from calibrant.numerics import compiled_sums, smoothing
 from calibrant.numerics.probability import logit
 
 Keys = npt.NDArray[np.uint64]
@@ -63,7 +63,7 @@ _COEFFICIENTS: dict[Quantity, tuple[float, float, float]] = {
     "true": (0.0, 1.0, 0.0),
     "residual": (0.0, 1.0, -1.0),
 }
-# The rows of `passes.bin_sums`.
+# The rows of `compiled_sums.bin_sums`.
 UNIFORM_SUMS: dict[Quantity, int] = {"rows": 0, "weight": 0, "pred": 1, "true": 2, "residual": 3}
 _ONE = np.uint64(1)
 _BITS_OF_ONE = np.float64(1).view(np.uint64)
@@ -83,7 +83,7 @@ def read_sample(
         validation.check_not_empty(array, name)
     y, p = one_column(y, "y_true"), one_column(p, "y_prob")
     validation.check_same_length(y, "y_true", p, "y_prob")
-    is_plain = sample_weight is pos_label is labels is None and passes.is_worth_while(p, y)
+    is_plain = sample_weight is pos_label is labels is None and compiled_sums.is_worth_while(p, y)
     if is_plain and not validation.may_be_swapped(y, p):
         return Sample(y, p, is_validated=False)
     p = validation.as_numbers(p, "y_prob")
@@ -185,7 +185,7 @@ class Sample(Problem):
 
     def totals(self, assignment: Assignment, *quantities: Quantity) -> FloatArray:
         if assignment.is_uniform and (columns := self._compiled_columns()):
-            found = passes.bin_sums(*columns, assignment.n_bins)
+            found = compiled_sums.bin_sums(*columns, assignment.n_bins)
             if found is not None:
                 return found[[UNIFORM_SUMS[quantity] for quantity in quantities]]
         # Neighbouring rows often share a bin, and an addition to a bin must wait for the one before
@@ -206,8 +206,10 @@ class Sample(Problem):
 
     def spectrum(self, scale: float, *quantities: Quantity) -> FloatArray:
         n_cells, n_moments = smoothing.resolution(self.n, scale)
-        if n_moments == passes.N_MOMENTS and (columns := self._compiled_columns()):
-            found = [passes.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities]
+        if n_moments == compiled_sums.N_MOMENTS and (columns := self._compiled_columns()):
+            found = [
+                compiled_sums.moments(*columns, n_cells, _COEFFICIENTS[one]) for one in quantities
+            ]
             if all(one is not None for one in found):
                 return smoothing.coefficients(np.array(found), smoothing.n_modes(scale))
         blocks = ((p, row_values(quantities, p, y, w)) for p, y, w in self.blocks())
@@ -215,7 +217,7 @@ class Sample(Problem):
 
     def _compiled_columns(self) -> tuple[AnyArray, AnyArray] | None:
         """Return p and y where compiled passes, which check all rows, are worth while."""
-        is_worth_while = self.w is None and passes.is_worth_while(self.p, self.y)
+        is_worth_while = self.w is None and compiled_sums.is_worth_while(self.p, self.y)
         return (self.p, self.y) if is_worth_while else None
 
     def logit_line(self, tails: float) -> Line:

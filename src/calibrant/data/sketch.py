@@ -28,7 +28,7 @@ from calibrant.data.sketch_cells import (
 from calibrant.data.sketch_format import HEADER_SIZE, check_header, from_bytes, to_bytes
 from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.numerics import passes
+from calibrant.numerics import compiled_sums
 
 # From so many rows on, it is faster to count them while they are checked.
 _LONG = 1 << 15
@@ -277,8 +277,8 @@ def _counted(cells: Cells, y: AnyArray, p: AnyArray) -> tuple[IntArray, Offsets]
     if not is_plain or p.ndim != 1 or len(p) < _LONG:
         return None
     # On the logit scale most of the time is that of logarithms, for which numpy is as fast.
-    if cells.scale == "probability" and passes.is_worth_while(p, y):
-        found = passes.counts(p, y, cells.n_cells)
+    if cells.scale == "probability" and compiled_sums.is_worth_while(p, y):
+        found = compiled_sums.counts(p, y, cells.n_cells)
         return None if found is None else (found[0].astype(np.int64), found[1] + 1j * found[2])
     table = CellTable.empty(cells.size)
     if len(p) < _MAX_IN_32_BITS:

@@ -19,7 +19,7 @@ from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import read_columns
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import TextTable, counted, decimals, percent
-from calibrant.inference.cells import Clusters, read_codes
+from calibrant.inference.cell_noise import Clusters, read_codes
 from calibrant.inference.fitted_curve import CurveDistance, CurveNoise, FittedCurve, SmootherName
 from calibrant.inference.intervals import Question
 from calibrant.inference.slope_tests import (

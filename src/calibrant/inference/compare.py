@@ -33,7 +33,7 @@ from calibrant.formatting import (
     p_cells,
     percent,
 )
-from calibrant.inference.cells import Clusters, read_codes
+from calibrant.inference.cell_noise import Clusters, read_codes
 from calibrant.inference.estimate import Estimate, estimated
 from calibrant.inference.intervals import Question, View, check_has_interval
 from calibrant.inference.joint_test import joint_test

@@ -26,7 +26,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.formatting import p_equation
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.null_simulation import (
     TIE,
     Null,

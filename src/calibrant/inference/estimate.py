@@ -16,7 +16,7 @@ from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.formatting import percent
-from calibrant.inference.cells import Clusters
+from calibrant.inference.cell_noise import Clusters
 from calibrant.inference.intervals import Question, check_has_interval
 from calibrant.measures.registry import Measure, find_measure, with_interval
 

@@ -17,10 +17,10 @@ import numpy as np
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.problem import Problem
-from calibrant.inference.cells import Cells
+from calibrant.inference.cell_noise import Cells
 from calibrant.inference.intervals import Question
 from calibrant.measures.density import silverman
-from calibrant.measures.images import L1Norm, L2Norm, LinearImage
+from calibrant.measures.norms import L1Norm, L2Norm, LinearImage
 from calibrant.measures.registry import Measure
 from calibrant.numerics.probability import weibull_quantile
 from calibrant.numerics.regression import (

@@ -29,8 +29,8 @@ from calibrant.data import validation
 from calibrant.data.problem import Problem
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.cells import Cells, Clusters
-from calibrant.measures.images import LinearImage, MaxNorm, shifted_norms
+from calibrant.inference.cell_noise import Cells, Clusters
+from calibrant.measures.norms import LinearImage, MaxNorm, shifted_norms
 from calibrant.measures.registry import Measure
 from calibrant.numerics.probability import monotone_root, weibull_quantile
 

@@ -29,7 +29,7 @@ from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, p_cells, p_equation, p_text
 from calibrant.formatting import cells as text_cells
-from calibrant.inference.cells import Cells, Clusters
+from calibrant.inference.cell_noise import Cells, Clusters
 from calibrant.inference.null_simulation import NullCells
 from calibrant.numerics.probability import SMALLEST, brownian_range, logit, monotone_root
 

@@ -33,7 +33,7 @@ from calibrant.data.binning import Bins
 from calibrant.data.problem import CellOf, Index, Problem
 from calibrant.data.validation import Generator
 from calibrant.errors import CalibrantError
-from calibrant.inference.cells import Cells, Clusters
+from calibrant.inference.cell_noise import Cells, Clusters
 from calibrant.measures.subpopulation import GroupCells
 
 # Numbers drawn at a time: a few arrays of this size stay in cache.

@@ -66,7 +66,7 @@ from calibrant.data.problem import Index
 from calibrant.data.validation import Generator
 from calibrant.inference.estimate import Estimate
 from calibrant.inference.intervals import View
-from calibrant.measures.images import shifted_norms
+from calibrant.measures.norms import shifted_norms
 from calibrant.measures.registry import RowLosses
 from calibrant.numerics.probability import SMALLEST, monotone_root, rank_p_value, weibull_quantile
 

@@ -24,7 +24,7 @@ from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
 from calibrant.formatting import percent
-from calibrant.inference.cells import Cells
+from calibrant.inference.cell_noise import Cells
 from calibrant.inference.paired import KAPPA
 from calibrant.numerics.probability import weibull_quantile
 

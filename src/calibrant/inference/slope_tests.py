@@ -23,7 +23,7 @@ from calibrant.data.problem import Index, Pooled, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.formatting import counted, p_equation
-from calibrant.inference.cells import check_clusters, read_codes
+from calibrant.inference.cell_noise import check_clusters, read_codes
 from calibrant.inference.cumulative_tests import TestResult
 from calibrant.numerics.probability import SMALLEST
 from calibrant.numerics.regression import LogisticFit, fit_logistic, standardize

@@ -33,7 +33,7 @@ from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array
 from calibrant.errors import CalibrantError
-from calibrant.measures.images import L1Norm, L2Norm, LinearImage
+from calibrant.measures.norms import L1Norm, L2Norm, LinearImage
 from calibrant.measures.registry import Measure, MeasureInfo
 
 BinCount = int | Literal["sqrt", "sweep", "cv"]

@@ -31,7 +31,7 @@ from calibrant.data.problem import Pooled, Problem, joined
 from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
-from calibrant.measures.images import LinearImage, MaxNorm, RangeNorm
+from calibrant.measures.norms import LinearImage, MaxNorm, RangeNorm
 from calibrant.measures.registry import Measure, MeasureInfo
 
 # From so many rows on, sorting those near the extremes alone is four times as fast as sorting all

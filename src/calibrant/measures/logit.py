@@ -26,7 +26,7 @@ from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array, read_weights
 from calibrant.errors import CalibrantError
-from calibrant.measures.images import L1Norm, LinearImage, cells_for_smoothing, smoothed
+from calibrant.measures.norms import L1Norm, LinearImage, cells_for_smoothing, smoothed
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral

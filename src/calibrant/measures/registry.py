@@ -1,7 +1,7 @@
 """What a measure is, and the registry of all measures.
 
 A :class:`Measure` takes one binary problem to a number. One that has a confidence interval is a
-norm of a linear function of residuals: see :mod:`calibrant.measures.images`.
+norm of a linear function of residuals: see :mod:`calibrant.measures.norms`.
 
 Every measure is declared once, as a :class:`MeasureInfo` in the tuple ``MEASURES`` of the module
 that defines it. The registry imports the modules of this package and collects these tuples, so that
@@ -28,7 +28,7 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import Scale
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.measures.images import LinearImage
+from calibrant.measures.norms import LinearImage
 
 # Takes class probabilities and outcomes, both (n, classes), to the loss of each row, (n,), and to
 # what it would be for each outcome, (n, classes).

@@ -33,7 +33,7 @@ from calibrant.data.classes import reduce_classes, rows_or_sketch
 from calibrant.data.problem import Index, Line, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
-from calibrant.measures.images import L1Norm, LinearImage, cells_for_smoothing, smoothed
+from calibrant.measures.norms import L1Norm, LinearImage, cells_for_smoothing, smoothed
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics import smoothing
 from calibrant.numerics.probability import logit

@@ -22,7 +22,7 @@ from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError, SketchError
 from calibrant.measures.cumulative import bounds_in_cells, moves_in_cells
-from calibrant.measures.images import L2Norm, LinearImage
+from calibrant.measures.norms import L2Norm, LinearImage
 from calibrant.measures.registry import Measure, MeasureInfo
 
 # Cells for the noise: the kernel 1 - abs(p - q) changes by less than 1/256 within a pair of them.

@@ -21,7 +21,7 @@ from calibrant.data.labels import read_labels, rows_by_code
 from calibrant.data.sketch import Sketch
 from calibrant.errors import CalibrantError
 from calibrant.formatting import group_name, percent, shortened
-from calibrant.inference.cells import read_codes
+from calibrant.inference.cell_noise import read_codes
 from calibrant.plot.common import (
     SMALL,
     Model,

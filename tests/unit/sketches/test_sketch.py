@@ -11,7 +11,7 @@ import pytest
 
 import calibrant as cb
 from calibrant import CalibrantError, SketchError
-from calibrant.numerics import passes
+from calibrant.numerics import compiled_sums
 from tests.tolerances import ROUNDING
 from tests.twins import sketch as twin
 
@@ -264,7 +264,7 @@ def test_repr():
 
 
 def test_long_columns_are_counted_on_trial(monkeypatch):
-    monkeypatch.setattr(passes, "is_worth_while", lambda *_: False)
+    monkeypatch.setattr(compiled_sums, "is_worth_while", lambda *_: False)
     rng = np.random.default_rng(5)
     p = rng.random(70_000)
     y = (rng.random(70_000) < p).astype(float)

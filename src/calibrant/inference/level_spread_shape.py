@@ -36,7 +36,7 @@ from scipy.special import chdtrc, expit
 
 from calibrant._base import FloatArray
 from calibrant.data.problem import Index, Problem
-from calibrant.inference.cells import Cells, Clusters
+from calibrant.inference.cell_noise import Cells, Clusters
 from calibrant.numerics.probability import logit, rank_p_value
 from calibrant.numerics.regression import fit_logistic
 
