@@ -67,6 +67,16 @@ def test_bias_and_calibration_slope(rows, found):
     )
 
 
+def test_slope_of_confident_rows_in_cells():
+    g = np.random.default_rng(0)
+    p = np.clip(g.beta(0.05, 0.05, 30_000), 1e-300, 1 - 1e-16)
+    y = (g.random(len(p)) < 1 / (1 + ((1 - p) / p) ** 0.8)).astype(float)
+    slope, fit = assess(y, p, **FEW).slope, calibration_slope_test(y, p)
+    # Rows are gathered in 1024 cells, which cost a hundredth of the standard error.
+    assert slope.value == pytest.approx(fit.slope, abs=0.01 * fit.slope_error)
+    assert slope.high - slope.value == pytest.approx(1.959964 * fit.slope_error, rel=0.01)
+
+
 def test_no_event_seen_does_not_refute_predictions_of_few():
     # Calibrated: in 100 rows at 0.01 there is no event 37% of the time.
     found = assess(np.zeros(100), np.linspace(0.005, 0.015, 100), **FEW)

@@ -43,8 +43,10 @@ from calibrant.numerics.regression import fit_logistic
 # Components of shape, at most one per so many rows; those of 32 half-waves are no wider than a
 # thirtieth of the rows.
 _COMPONENTS, _ROWS_PER_COMPONENT = 32, 10
-# Cells of scores: as good as rows, since each holds little of the information.
-_MAX_CELLS = 4096
+# More distinct scores than this are gathered in cells, whose edges are chosen from so many scores.
+# In 1024 cells the fitted slope changes by less than a hundredth of its standard error, even where
+# most scores are near 0 and 1.
+_MAX_DISTINCT, _CELLS, _MAX_EDGES = 4096, 1024, 1 << 14
 # Components whose variance is mostly explained by level, spread and lower ones are rounding.
 _SMALLEST_VARIANCE = 1e-9
 _NULL_RESAMPLES = 19_999
@@ -127,13 +129,19 @@ def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None)
 
 
 def _score_cells(problem: Problem, clusters: Clusters | None) -> Cells:
-    """Return the rows in cells of like information; those of p = 0 and p = 1 have their own."""
+    """Return the rows by score, or in cells of scores; those of p = 0 and p = 1 have their own.
+
+    A cell in place of its rows changes a fit by their information times the squared width of the
+    cell in logits; over all cells that is least where the cube root of each is equal.
+    """
     scores = np.unique(problem.scores)
     scores = scores[(scores > 0) & (scores < 1)]
-    if len(scores) > _MAX_CELLS:
-        information = np.cumsum(scores * (1 - scores))
-        steps = np.linspace(0, information[-1], _MAX_CELLS + 1)[1:-1]
-        scores = scores[np.searchsorted(information, steps)]
+    if len(scores) > _MAX_DISTINCT:
+        scores = scores[:: -(-len(scores) // _MAX_EDGES)]
+        information = (scores * (1 - scores))[1:]
+        width = np.cumsum(np.cbrt(information * np.diff(logit(scores)) ** 2))
+        steps = np.linspace(0, width[-1], _CELLS + 1)[1:-1]
+        scores = scores[1 + np.unique(np.searchsorted(width, steps))]
     edges = np.concatenate(([math.ulp(0.0)], scores, [1.0]))
 
     def cell_of(p: FloatArray) -> Index:
