@@ -203,6 +203,19 @@ def test_columns_of_classes_are_classes(run, classes, tmp_path, command, label):
     assert (tmp_path / f"a.{ending}").read_text() == (tmp_path / f"b.{ending}").read_text()
 
 
+@pytest.mark.parametrize(("label", "value"), [("animal", "'dog'"), ("number", "2")])
+@pytest.mark.parametrize("command", ["plot", "report"])
+def test_columns_of_classes_given_as_models(run, classes, command, label, value):
+    out = {"plot": "a.svg", "report": "a.html"}[command]
+    done = run(command, classes, "--label", label, "--prob", "p_*", "--out", out, *QUICK)
+    assert (done.code, done.out) == (2, "")
+    assert done.err == (
+        f"calibrant: label column '{label}' must be 0 or 1 (or soft) for one column of "
+        f"probabilities; got 3 labels such as {value}: name the columns of all classes with "
+        "--classes\n"
+    )
+
+
 def test_columns_of_classes_are_no_models(run, classes):
     done = run("compare", classes, "--label", "animal", "--classes", "p_*", *QUICK)
     assert done.code == 2

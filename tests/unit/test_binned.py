@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.data.binning import UniformBins
 from tests.tolerances import ROUNDING
 from tests.twins import binned as twin
 
@@ -76,6 +77,16 @@ def test_rules_through_the_front_door(strategy, rule):
     assert n_bins > 1
     by_rule = cb.ece(y, p, n_bins=rule, strategy=strategy)
     assert by_rule == cb.ece(y, p, n_bins=n_bins, strategy=strategy)
+
+
+def test_bins_of_weighted_rows_are_looked_up_for_the_count_chosen_alone(monkeypatch):
+    # Each of some hundred counts is a pass over sorted rows, not a search of each row's bin.
+    searched, search = [], UniformBins.index
+    monkeypatch.setattr(UniformBins, "index", lambda *of: searched.append(of) or search(*of))
+    rng = np.random.default_rng(3)
+    p, w = rng.random(1000), rng.integers(1, 4, 1000)
+    cb.ece(rng.random(1000) < p, p, n_bins="cv", sample_weight=w)
+    assert len(searched) <= 1
 
 
 @pytest.mark.parametrize("rule", ["sqrt", "sweep", "cv"])

@@ -319,12 +319,19 @@ class TestResult:
 
 
 def test_very_many_groups_are_refused():
-    p = np.linspace(0.1, 0.9, 2000)
-    y, group = np.arange(2000) % 2, np.arange(2000) // 5
-    with pytest.raises(CalibrantError, match="groups must hold at most 200 labels; got 400: join"):
+    p = np.linspace(0.1, 0.9, 2005)
+    y, group = np.arange(2005) % 2, np.arange(2005) // 5
+    most = "groups must hold at most {} groups for 2,005 rows; got {}: join rare ones"
+    with pytest.raises(CalibrantError, match=most.format(400, 401)):
         by_group(y, p, group)
-    with pytest.raises(CalibrantError, match="groups must hold at most 40 labels; got 100: join"):
-        by_group(y, p, group // 4, clusters=np.arange(2000))
+    with pytest.raises(CalibrantError, match=most.format(40, 101)):
+        by_group(y, p, group // 4, clusters=np.arange(2005))
+    sketch = Sketch(60).update([0, 1], [0.2, 0.7])
+    with pytest.raises(CalibrantError, match="at most 400 groups for 802 rows; got 401"):
+        by_group(dict.fromkeys(range(401), sketch))
+    # Of more rows there may be more groups: 402 of 100 500.
+    many = sketch.update(np.zeros(248), np.full(248, 0.5))
+    assert len(by_group(dict.fromkeys(range(402), many), **FEW)) == 402
 
 
 def test_groups_of_dates_are_json():

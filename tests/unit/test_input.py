@@ -105,6 +105,11 @@ BAD = {
     ),
     "one out of range": (Y, [0.1, 120.0, 0.6, 0.4, 0.75], r"120.0 at index 1: only"),
     "percentages": (Y, P * 100, "percentages\\? divide by 100"),
+    "numbers of rows": (
+        Y,
+        [12.0, 3141.0, 4999.0, 7.0, 250.0],
+        "got 12.0 at index 0 \\(5 such values\\): only probabilities can be calibrated$",
+    ),
     "logits": (Y, [-2.0, 3.0, 1.0, -1.0, 0.5], "-2.0 at index 0 .* logits or scores"),
     "float32 rounding": (
         Y,

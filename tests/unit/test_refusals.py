@@ -215,13 +215,28 @@ def test_a_level_lies_between_0_and_1(name):
     ("name", "flag"),
     [
         (name, flag)
-        for flag in ("debias", "normalize", "simultaneous")
+        for flag in ("debias", "fitted", "normalize", "simultaneous", "standardize", "unbiased")
         for name in with_parameter(flag)
     ],
 )
 @pytest.mark.parametrize("value", ["false", "no", "", 0, 1, None, [], np.ones(2)])
 def test_flags_are_true_or_false(name, flag, value):
     assert f"{flag} must be True or False; got" in outcome(name, **{flag: value})
+
+
+@pytest.mark.parametrize(
+    ("flag", "asked"),
+    [
+        ("mix", lambda value: cb.recalibration.recalibrate(Y, P, mix=value)),
+        ("ends", lambda value: cb.recalibration.IdentityCalibrator(ends=value).fit(P, Y)),
+        ("deviation", lambda value: cb.plot.reliability(Y, P, deviation=value)),
+        ("deviation", lambda value: cb.plot.bias_along(Y, P, SITE, deviation=value)),
+    ],
+)
+@pytest.mark.parametrize("value", ["false", "no", 0, 1])
+def test_flags_of_recalibration_and_pictures(flag, asked, value):
+    with pytest.raises(cb.CalibrantError, match=f"{flag} must be True or False; got"):
+        asked(value)
 
 
 def test_numpy_has_flags_too():

@@ -48,8 +48,9 @@ if TYPE_CHECKING:
 Adjustment = Literal["holm", "benjamini_hochberg"]
 
 _ADJUSTMENTS = {"holm": holm, "benjamini_hochberg": benjamini_hochberg}
-# More would take longer than five seconds; with clusters every test is simulated.
-_MAX_GROUPS, _MAX_CLUSTERED_GROUPS = 200, 40
+# 400 groups of up to 250 rows take up to five seconds, and so do 40 of up to 2500 rows in clusters,
+# whose tests are all simulated. There may be more groups where there are more rows.
+_MAX_GROUPS, _MAX_CLUSTERED_GROUPS, _ROWS_IN_ALL = 400, 40, 100_000
 # With fewer, intervals are wide and the distribution is far from that of Brownian motion.
 _FEW_ROWS, _FEW_EVENTS = 100, 15
 # Resamples for the tests of small groups: fewer where there are very many increments in all.
@@ -289,10 +290,10 @@ def by_group(
     y_prob : array_like, optional
         Predicted probabilities of shape (n,), (n, 1), (n, 2) or (n, C); omitted for a sketch.
     groups : array_like, optional
-        One label per row: numbers, text or dates, at most 200 different ones, or 40 with
-        `clusters`. Missing labels (None, nan, null) are a group of their own, None. A dataframe
-        or a dictionary of columns, or with `data` a list of names, makes one group per
-        combination, a tuple.
+        One label per row: numbers, text or dates. Missing labels (None, nan, null) are a group of
+        their own, None. A dataframe or a dictionary of columns, or with `data` a list of names,
+        makes one group per combination, a tuple. At most 400 groups, or 40 with `clusters`; of more
+        than 100 000 rows, as many more groups.
     data : dataframe, optional
         Table of pandas, polars or pyarrow; other arguments may then name its columns, or list them.
     adjust : {"holm", "benjamini_hochberg"}
@@ -376,6 +377,8 @@ def by_group(
     if isinstance(y_true, Mapping | Sketch):
         given = (y_prob, groups, clusters, sample_weight, multiclass, labels, pos_label)
         problems = [(*one, None) for one in _read_sketches(y_true, given)]
+        n_rows = sum(problem.n for _, problem, _ in problems)
+        _check_number(len(problems), _MAX_GROUPS, n_rows, "y_true")
     else:
         y_true, y_prob, groups, sample_weight, clusters = read_columns(
             *(data, align),
@@ -502,17 +505,24 @@ def _split(
         raise CalibrantError("is missing", argument="groups", hint="give one label per row")
     names, code = read_labels(groups, "groups", sample_weight, whole.n)
     cluster = None if clusters is None else read_codes(clusters, sample_weight, whole.n)
-    maximum = _MAX_GROUPS if cluster is None else _MAX_CLUSTERED_GROUPS
-    if len(names) > maximum:
-        raise CalibrantError(
-            "must hold at most {maximum} labels",
-            argument="groups",
-            value=len(names),
-            hint="join rare ones, or give a part of them at a time",
-            maximum=maximum,
-        )
+    most = _MAX_GROUPS if cluster is None else _MAX_CLUSTERED_GROUPS
+    _check_number(len(names), most, whole.n, "groups")
     for group, rows in zip(names, rows_by_code(code, len(names)), strict=True):
         yield group, whole.rows.take(rows), None if cluster is None else cluster[rows]
+
+
+def _check_number(n_groups: int, most: int, n_rows: int, argument: str) -> None:
+    """Refuse more groups than are soon assessed, or than have enough rows each."""
+    maximum = max(most, most * n_rows // _ROWS_IN_ALL)
+    if n_groups > maximum:
+        raise CalibrantError(
+            "must hold at most {maximum} groups for {n_rows} rows",
+            argument=argument,
+            value=n_groups,
+            hint="join rare ones, or give a part of them at a time",
+            maximum=maximum,
+            n_rows=f"{n_rows:,}",
+        )
 
 
 def _read_sketches(sketches: Any, given: tuple[Any, ...]) -> Iterator[tuple[Any, Problem]]:
