@@ -44,9 +44,11 @@ from calibrant.recalibration.maps import (
     within,
 )
 
-# The range of fitted temperatures. Outcomes that are all predicted call for 0, outcomes that are
-# independent of the predictions for infinity.
+# The range of fitted temperatures. Outcomes that are independent of the predictions call for
+# infinity, outcomes that are all predicted for 0; then the search ends when a step gains no more
+# than this in the mean log score.
 _MIN_TEMPERATURE, _MAX_TEMPERATURE = 0.01, 100.0
+_LEAST_GAIN = 1e-20
 # A search ends with a step as small as this, which leaves an error that is smaller still.
 _SMALL_STEP = 1e-8
 _MAX_ITERATIONS = 1000
@@ -292,6 +294,8 @@ def _log_slope(logs: Blocks, start: float, small: float) -> float:
 
     Its derivative with respect to b is the sum of log p of the outcome less the mean of log p under
     the recalibrated row, and falls with b. A step beyond what is known is replaced by a bisection.
+    Where the outcome is always the most probable class there is no maximum, and b grows until no
+    more is gained.
     """
     rows, observed = [], 0.0
     for below, outcome in logs:
@@ -299,6 +303,7 @@ def _log_slope(logs: Blocks, start: float, small: float) -> float:
         possible = along >= _LEAST_LOG * weight
         observed += float(along @ possible)
         rows.append((below, weight * possible))
+    total_weight = sum(float(weight.sum()) for _, weight in rows)
     low, high = -math.inf, math.inf
     u = start
     for _ in range(_MAX_ITERATIONS):
@@ -311,7 +316,7 @@ def _log_slope(logs: Blocks, start: float, small: float) -> float:
             power *= below
             excess += float(weight @ mean)
             variance += float(weight @ (power.sum(axis=0) / total - mean * mean))
-        if excess == 0:
+        if excess * excess <= _LEAST_GAIN * variance * total_weight:
             break
         low, high = (u, high) if excess < 0 else (low, u)
         slope = math.exp(u) * variance

@@ -113,6 +113,9 @@ def test_temperature_has_ends():
     assert 1 / foreseen.a == nearly(0.01)
     reversed_ = rc.TemperatureCalibrator().fit([0.4, 0.6], [1, 0]).map_
     assert 1 / reversed_.a == pytest.approx(100)
+    # A likelihood that grows for ever, but by next to nothing, is not followed to the end.
+    nearly_certain = rc.TemperatureCalibrator().fit([1e-6, 1 - 1e-6], [0, 1]).map_
+    assert 1 < nearly_certain.a < 5
 
 
 @pytest.mark.parametrize("name", ALL)
