@@ -77,6 +77,15 @@ def test_slope_of_confident_rows_in_cells():
     assert slope.high - slope.value == pytest.approx(1.959964 * fit.slope_error, rel=0.01)
 
 
+@pytest.mark.parametrize("events", [0, 36])
+@pytest.mark.filterwarnings("error")
+def test_outcomes_all_but_separated_by_the_scores(events):
+    y, p = [1] * events + [0] * (36 - events) + [1] * 15 + [0] * 9, [0.05] * 36 + [0.6] * 24
+    found = assess(y, p, **FEW)
+    assert found.verdict.detected == (events > 0)
+    assert json.loads(found.to_json())["slope"]["high"] is None
+
+
 def test_no_event_seen_does_not_refute_predictions_of_few():
     # Calibrated: in 100 rows at 0.01 there is no event 37% of the time.
     found = assess(np.zeros(100), np.linspace(0.005, 0.015, 100), **FEW)

@@ -381,7 +381,7 @@ class Findings:
         loss = weight * np.abs(gap)
         for fault in self._headed:
             if fault.name == "level":
-                loss = np.where(gap * fault.value > 0, loss, 0.0)
+                loss = np.where(gap * np.sign(fault.value) > 0, loss, 0.0)
         worst = int(loss.argmax())
         return float(score[worst]), float(outcome[worst])
 

@@ -38,7 +38,7 @@ from calibrant._base import FloatArray
 from calibrant.data.problem import Index, Problem
 from calibrant.inference.cell_noise import Cells, Clusters
 from calibrant.numerics.probability import logit, rank_p_value
-from calibrant.numerics.regression import fit_logistic
+from calibrant.numerics.regression import LogisticFit, fit_logistic
 
 # Components of shape, at most one per so many rows; those of 32 half-waves are no wider than a
 # thirtieth of the rows.
@@ -114,7 +114,7 @@ def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None)
     at_start = float(true @ np.log(p) + (w - true) @ np.log1p(-p))
     log_likelihoods = np.array([at_start, level.log_likelihood, both.log_likelihood])
     deviances = 2 * np.diff(log_likelihoods) / effect
-    errors = (math.sqrt(fit.covariance[-1, -1] * effect) for fit in (level, both))
+    errors = (_standard_error(fit, effect) for fit in (level, both))
     shape = _Shape.of(cells, design, fitted, true, effect)
     is_shape = shape.fault.p_value <= tail
     found = replace(
@@ -166,6 +166,15 @@ def _design_effect(cells: Cells, design: FloatArray, fitted: FloatArray) -> floa
     size = information @ columns**2
     known = size > 0
     return float((noise[known] / size[known]).mean())
+
+
+def _standard_error(fit: LogisticFit, effect: float) -> float:
+    """Return the standard error of the last coefficient.
+
+    It is not known where outcomes are all but separated: then nothing but rounding is left.
+    """
+    variance = float(fit.covariance[-1, -1]) * effect
+    return math.sqrt(variance) if variance > 0 else math.nan
 
 
 def _chi_squared(name: str, deviance: float, value: float, error: float) -> Fault:
