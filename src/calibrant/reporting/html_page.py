@@ -212,9 +212,9 @@ def report(
 
     Parameters
     ----------
-    y_true : array_like, Sketch, result or mapping of them
+    y_true : array_like, Sketch or mapping of sketches
         Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels or classes. Or in place of both
-        arrays a sketch or a result, or for several models a mapping from names to these.
+        arrays a sketch, or for several models a mapping from names to sketches.
     y_prob : array_like or mapping of array_like, optional
         Probabilities, (n,) to (n, C), or a mapping from models to them; none for sketches, results.
     path : path, optional
@@ -230,7 +230,7 @@ def report(
     level : float
         Confidence level.
     tolerance : float
-        The largest acceptable smooth calibration error, for the verdicts.
+        The largest acceptable smooth calibration error, for the verdicts and the groups.
     n_bins : int
         Number of bins.
     threshold : float, optional
@@ -286,11 +286,11 @@ def report(
     asked |= {"pos_label": pos_label, "clusters": clusters}
     if groups is not None and len(models) > 1:
         raise CalibrantError("must be left out for several models", argument="groups")
-    of_all: dict[str, Any] = {"n_bins": n_bins, "tolerance": tolerance, "threshold": threshold}
-    assessed = [partial(assess, *rows, **of_all) for rows in models.values()]
+    limits: dict[str, Any] = {"n_bins": n_bins, "tolerance": tolerance}
+    assessed = [partial(assess, *rows, threshold=threshold, **limits) for rows in models.values()]
     beside: dict[str, Any] = {}
     if groups is not None:
-        beside["groups"] = partial(by_group, *assessed[0].args, groups, n_bins=n_bins)
+        beside["groups"] = partial(by_group, *assessed[0].args, groups, **limits)
     elif len(models) > 1 and not isinstance(y_true, Mapping):
         beside["comparison"] = partial(
             compare, cast("ArrayLike", y_true), cast("ArrayLike", y_prob)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from calibrant import by_group
+from calibrant import by_group, report
 from calibrant.reporting.sections import group_section
 
 
@@ -51,3 +51,10 @@ def test_of_very_many_groups_the_worst_are_drawn():
     assert len(section.lines) == 70
     assert sorted(shown) == sorted(row.smooth_ece.value for row in many)[-60:]
     assert "The 60 groups with the largest errors" in section.caption
+
+
+def test_groups_are_held_to_the_tolerance_of_the_report():
+    rng = np.random.default_rng(2)
+    p, group = rng.random(400), rng.integers(0, 2, 400)
+    text = report(rng.random(400) < p, p, groups=group, tolerance=0.5, n_resamples=39)
+    assert text.count('"answer":"within tolerance"') == 3  # all rows, and each group
