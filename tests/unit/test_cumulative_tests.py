@@ -135,6 +135,7 @@ def test_the_global_state_is_left_alone():
     [
         ({"statistic": "mad"}, "statistic must be one of 'range', 'max'; got 'mad'"),
         ({"method": "exact"}, "method must be one of 'asymptotic', 'monte_carlo'; got 'exact'"),
+        ({"method": "exact", "clusters": [0, 1, 2]}, "method must be one of"),
         ({"n_resamples": 0}, "n_resamples must be a whole number of at least 39; got 0"),
         ({"n_resamples": 99.0}, "n_resamples must be a whole number of at least 39; got 99.0"),
         ({"n_resamples": True}, "n_resamples must be a whole number of at least 39; got True"),

@@ -207,7 +207,7 @@ def cumulative_test(
     >>> cumulative_test([0, 1, 1, 1], [0.5, 0.5, 0.5, 1.0], method="monte_carlo").p_value
     1.0
     """
-    test = _read_test(statistic, method if clusters is None else "monte_carlo", n_resamples, rng)
+    test = _read_test(statistic, method, n_resamples, rng, clustered=clusters is not None)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     known = Clusters.read(clusters, sample_weight, problem, test.rng)
     differences = cumulative_differences(problem, only_extremes=True)
@@ -405,12 +405,12 @@ class ExcursionTest:
 
 
 def _read_test(
-    statistic: str, method: str, n_resamples: int, rng: int | Generator
+    statistic: str, method: str, n_resamples: int, rng: int | Generator, *, clustered: bool = False
 ) -> ExcursionTest:
     validation.check_choice(statistic, "statistic", ("range", "max"))
     validation.check_choice(method, "method", ("asymptotic", "monte_carlo"))
     n_resamples = validation.as_resamples(n_resamples)
-    n_simulated = n_resamples if method == "monte_carlo" else 0
+    n_simulated = n_resamples if clustered or method == "monte_carlo" else 0
     return ExcursionTest(Statistic(statistic), n_simulated, read_generator(rng))
 
 
