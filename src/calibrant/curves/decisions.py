@@ -26,7 +26,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, TabularResult, columns_of
 from calibrant.data import validation
-from calibrant.data.classes import RowOptions, one_problem, rows_by_model
+from calibrant.data.classes import RowOptions, one_problem, rows_by_model, rows_or_sketch
 from calibrant.data.problem import Index, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, as_array, read_generator
@@ -215,12 +215,7 @@ class DecisionOptions(RowOptions, total=False):
     standardize: bool
 
 
-@overload
-def murphy_curve(y_true: Sketch | Problem, **options: Unpack[MurphyOptions]) -> MurphyCurve: ...
-@overload
-def murphy_curve(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[MurphyOptions]
-) -> MurphyCurve: ...
+@rows_or_sketch
 def murphy_curve(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -26,7 +26,7 @@ from calibrant.curves.bands import (
 from calibrant.curves.residual_smoothing import ScoreAxis, cross_validated_bandwidth
 from calibrant.data import validation
 from calibrant.data.binning import Bins
-from calibrant.data.classes import RowOptions, one_problem
+from calibrant.data.classes import RowOptions, one_problem, rows_or_sketch
 from calibrant.data.problem import Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
@@ -125,39 +125,22 @@ class Curve(TabularResult):
         return [f"Curve(method={self.method!r}, {size}{band})"]
 
 
-class BandOptions(RowOptions, total=False):
-    """Options of every curve with a band."""
-
-    band: Kind | None
-    level: float
-    simultaneous: bool
-    rng: int | Generator
-    clusters: ArrayLike | None
-
-
-class CurveOptions(BandOptions, total=False):
+class CurveOptions(RowOptions, total=False):
     """Options of :func:`reliability_curve`."""
 
     method: Literal["smooth", "density", "binned", "isotonic", "loess"]
+    band: Kind | None
+    level: float
+    simultaneous: bool
     n_resamples: int
+    rng: int | Generator
+    clusters: ArrayLike | None
     bandwidth: float | Literal["cv", "smece", "silverman"] | None
     n_bins: BinCount
     strategy: Strategy
 
 
-class LocalErrorOptions(BandOptions, total=False):
-    """Options of :func:`local_calibration_error`."""
-
-    bandwidth: Bandwidth
-    kernel: Literal["gaussian", "triweight"]
-
-
-@overload
-def reliability_curve(y_true: Sketch | Problem, **options: Unpack[CurveOptions]) -> Curve: ...
-@overload
-def reliability_curve(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[CurveOptions]
-) -> Curve: ...
+@rows_or_sketch
 def reliability_curve(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
@@ -342,12 +325,7 @@ def reliability_curve(
     return isotonic_curve(problem, asked)
 
 
-@overload
-def local_calibration_error(y_true: Sketch, **options: Unpack[LocalErrorOptions]) -> Curve: ...
-@overload
-def local_calibration_error(
-    y_true: ArrayLike, y_prob: ArrayLike, **options: Unpack[LocalErrorOptions]
-) -> Curve: ...
+@rows_or_sketch
 def local_calibration_error(
     y_true: ArrayLike | Sketch,
     y_prob: ArrayLike | None = None,
