@@ -40,7 +40,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol, get_args
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -147,7 +147,7 @@ def read_band(
 ) -> tuple[Band | None, Clusters | None]:
     """Parse the options of a band, None where none is asked for, and the clusters of rows."""
     if kind is not None:
-        validation.check_choice(kind, "band", ("confidence", "consistency"))
+        validation.check_choice(kind, "band", get_args(Kind))
     level = validation.as_level(level)
     simultaneous = validation.as_flag(simultaneous, "simultaneous")
     n_resamples = validation.as_resamples(n_resamples)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -45,6 +45,9 @@ from calibrant.measures.density import (
 from calibrant.measures.smooth import curve_bandwidth
 from calibrant.numerics.regression import isotonic_fit
 from calibrant.numerics.smoothing import KERNELS
+
+CurveMethod = Literal["smooth", "density", "binned", "isotonic", "loess"]
+CurveBandwidth = float | Literal["cv", "smece", "silverman"] | None
 
 # The number of points of a smooth curve that a page or a screen can show.
 _SHOWN_POINTS = 512
@@ -128,14 +131,14 @@ class Curve(TabularResult):
 class CurveOptions(RowOptions, total=False):
     """Options of :func:`reliability_curve`."""
 
-    method: Literal["smooth", "density", "binned", "isotonic", "loess"]
+    method: CurveMethod
     band: Kind | None
     level: float
     simultaneous: bool
     n_resamples: int
     rng: int | Generator
     clusters: ArrayLike | None
-    bandwidth: float | Literal["cv", "smece", "silverman"] | None
+    bandwidth: CurveBandwidth
     n_bins: BinCount
     strategy: Strategy
 
@@ -145,14 +148,14 @@ def reliability_curve(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
     *,
-    method: Literal["smooth", "density", "binned", "isotonic", "loess"] = "smooth",
+    method: CurveMethod = "smooth",
     band: Kind | None = "confidence",
     level: float = 0.95,
     simultaneous: bool = False,
     n_resamples: int = 1000,
     rng: int | Generator = 0,
     clusters: ArrayLike | None = None,
-    bandwidth: float | Literal["cv", "smece", "silverman"] | None = None,
+    bandwidth: CurveBandwidth = None,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
     sample_weight: ArrayLike | None = None,
@@ -306,7 +309,7 @@ def reliability_curve(
     >>> float(curve.low[0]), round(float(curve.high[0]), 4)
     (0.0, 0.5218)
     """
-    validation.check_choice(method, "method", ("smooth", "density", "binned", "isotonic", "loess"))
+    validation.check_choice(method, "method", get_args(CurveMethod))
     width = _read_bandwidth(bandwidth, method)
     binning = read_binning(n_bins, strategy, "left")
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)

@@ -6,7 +6,7 @@ import copy
 import math
 import os
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -82,7 +82,7 @@ class Sketch:
     """
 
     def __init__(self, n_cells: int = DEFAULT_CELLS, scale: Scale = "probability") -> None:
-        validation.check_choice(scale, "scale", ("probability", "logit"))
+        validation.check_choice(scale, "scale", get_args(Scale))
         n_cells = validation.as_count(n_cells, "n_cells", maximum=MOST_CELLS)
         self._cells: Cells = make_cells(n_cells, scale)
         self._table = CellTable.empty(self._cells.size)

@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -252,7 +252,7 @@ def clinical_summary(
     >>> print(summary.to_markdown().splitlines()[4])
     | O:E ratio | 0.94 | 0.85 to 1.04 |
     """
-    validation.check_choice(smoother, "smoother", ("loess", "kernel"))
+    validation.check_choice(smoother, "smoother", get_args(SmootherName))
     level = validation.as_level(level)
     n_resamples = validation.as_resamples(n_resamples)
     generator = read_generator(rng)

@@ -12,7 +12,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -42,8 +42,11 @@ from calibrant.measures.cumulative import (
     cumulative_differences,
     known_sigma,
 )
-from calibrant.measures.subpopulation import GroupCells, group_alone, read_group
+from calibrant.measures.subpopulation import Against, GroupCells, group_alone, read_group
 from calibrant.numerics.probability import SMALLEST, brownian_max, brownian_range, rank_p_value
+
+StatisticName = Literal["range", "max"]
+TestMethod = Literal["asymptotic", "monte_carlo"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -100,8 +103,8 @@ class TestResult(Result):
 class CumulativeTestOptions(RowOptions, total=False):
     """Options of :func:`cumulative_test`."""
 
-    statistic: Literal["range", "max"]
-    method: Literal["asymptotic", "monte_carlo"]
+    statistic: StatisticName
+    method: TestMethod
     clusters: ArrayLike | None
     n_resamples: int
     rng: int | Generator
@@ -112,8 +115,8 @@ def cumulative_test(
     y_true: ArrayLike | Sketch | Problem,
     y_prob: ArrayLike | None = None,
     *,
-    statistic: Literal["range", "max"] = "range",
-    method: Literal["asymptotic", "monte_carlo"] = "asymptotic",
+    statistic: StatisticName = "range",
+    method: TestMethod = "asymptotic",
     clusters: ArrayLike | None = None,
     n_resamples: int = 9999,
     rng: int | Generator = 0,
@@ -221,9 +224,9 @@ def subpopulation_test(
     y_prob: ArrayLike,
     *,
     group: ArrayLike,
-    against: Literal["population", "calibration"] = "population",
-    statistic: Literal["range", "max"] = "range",
-    method: Literal["asymptotic", "monte_carlo"] = "asymptotic",
+    against: Against = "population",
+    statistic: StatisticName = "range",
+    method: TestMethod = "asymptotic",
     n_resamples: int = 9999,
     rng: int | Generator = 0,
     sample_weight: ArrayLike | None = None,
@@ -312,7 +315,7 @@ def subpopulation_test(
     True
     """
     test = _read_test(statistic, method, n_resamples, rng)
-    validation.check_choice(against, "against", ("population", "calibration"))
+    validation.check_choice(against, "against", get_args(Against))
     check_same_index({"y_true": y_true, "group": group})
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     member = read_group(group, sample_weight, problem)
@@ -407,8 +410,8 @@ class ExcursionTest:
 def _read_test(
     statistic: str, method: str, n_resamples: int, rng: int | Generator, *, clustered: bool = False
 ) -> ExcursionTest:
-    validation.check_choice(statistic, "statistic", ("range", "max"))
-    validation.check_choice(method, "method", ("asymptotic", "monte_carlo"))
+    validation.check_choice(statistic, "statistic", get_args(StatisticName))
+    validation.check_choice(method, "method", get_args(TestMethod))
     n_resamples = validation.as_resamples(n_resamples)
     n_simulated = n_resamples if clustered or method == "monte_carlo" else 0
     return ExcursionTest(Statistic(statistic), n_simulated, read_generator(rng))

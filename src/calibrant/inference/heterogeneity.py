@@ -18,7 +18,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -320,7 +320,7 @@ def heterogeneity(
     (10, True)
     """
     level = validation.as_level(level)
-    validation.check_choice(prediction, "prediction", ("integrated", "t"))
+    validation.check_choice(prediction, "prediction", get_args(Prediction))
     problem = hard_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     names, parts = _centres(problem, centre, sample_weight)
     rows, effects = [], []

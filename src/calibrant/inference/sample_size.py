@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -144,7 +144,7 @@ def sample_size(
     >>> sample_size("slope", 0.2, risk)
     SampleSize(3,332 rows, 562 events: slope with a 95% interval 0.2 wide, prevalence 0.169)
     """
-    validation.check_choice(measure, "measure", ("o_e", "intercept", "slope", *_ERRORS))
+    validation.check_choice(measure, "measure", get_args(Planned))
     width, level = validation.as_positive(width, "width"), validation.as_level(level)
     generator = read_generator(rng)
     p = _at_prevalence(_predictions(y_prob), prevalence)

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Self
+from typing import Any, Literal, Self, get_args
 
 from calibrant.data import validation
 from calibrant.data.sketch import Sketch
@@ -49,6 +49,7 @@ __all__ = [
     "SmoothCalibrationError",
 ]
 
+Task = Literal["binary", "multiclass"]
 # Tensors of devices without float64 are counted on the CPU, where the state stays.
 _WITHOUT_FLOAT64 = ("mps",)
 
@@ -117,7 +118,7 @@ class SketchMetric(Metric):
 
     def __init__(
         self,
-        task: Literal["binary", "multiclass"] = "binary",
+        task: Task = "binary",
         *,
         measure: str | Callable[..., float] = "smooth_ece",
         options: Mapping[str, Any] | None = None,
@@ -289,7 +290,7 @@ class SmoothCalibrationError(SketchMetric):
 
     def __init__(
         self,
-        task: Literal["binary", "multiclass"] = "binary",
+        task: Task = "binary",
         *,
         bandwidth: float | None = None,
         **kwargs: Any,
@@ -334,7 +335,7 @@ class BinnedCalibrationError(SketchMetric):
 
     def __init__(
         self,
-        task: Literal["binary", "multiclass"] = "binary",
+        task: Task = "binary",
         *,
         n_bins: int = 15,
         norm: Literal["l1", "l2", "max"] = "l1",
@@ -379,7 +380,7 @@ class CumulativeCalibrationError(SketchMetric):
 
     def __init__(
         self,
-        task: Literal["binary", "multiclass"] = "binary",
+        task: Task = "binary",
         *,
         statistic: Literal["max", "range"] = "max",
         normalize: bool = False,
@@ -420,7 +421,7 @@ class LogitSmoothedCalibrationError(SketchMetric):
 
     def __init__(
         self,
-        task: Literal["binary", "multiclass"] = "binary",
+        task: Task = "binary",
         *,
         sigma: float = 1 / 15,
         **kwargs: Any,
@@ -440,7 +441,7 @@ def _to_counting_device(values: Tensor, name: str) -> Tensor:
 
 
 def _read_task(task: str, num_classes: int | None, from_logits: bool) -> _Binary | _Multiclass:
-    validation.check_choice(task, "task", ("binary", "multiclass"))
+    validation.check_choice(task, "task", get_args(Task))
     rule = "is for {task}='multiclass'"
     if task == "binary" and num_classes is None:
         return _Binary(from_logits)

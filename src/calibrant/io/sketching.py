@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from typing import Any, TypedDict, Unpack, overload
+from typing import Any, TypedDict, Unpack, get_args, overload
 
 import narwhals.stable.v2 as nw
 from narwhals import Expr
@@ -121,7 +121,7 @@ def sketch(
     >>> sketch(table.lazy(), label="y", prob="p", by="site")["a"].n
     2
     """
-    validation.check_choice(on_invalid, "on_invalid", ("raise", "drop"))
+    validation.check_choice(on_invalid, "on_invalid", get_args(OnInvalid))
     columns = Columns.read(label, prob, weight, by)
     if where is not None and not isinstance(where, Expr):
         raise CalibrantError(

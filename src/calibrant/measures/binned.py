@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -36,6 +36,9 @@ from calibrant.errors import CalibrantError
 from calibrant.measures.norms import L1Norm, L2Norm, LinearImage
 from calibrant.measures.registry import Measure, MeasureInfo
 
+AssignmentName = Literal["hard", "convex"]
+NormName = Literal["l1", "l2", "max"]
+WeightingName = Literal["mass", "width"]
 BinCount = int | Literal["sqrt", "sweep", "cv"]
 Strategy = Literal["uniform", "quantile"] | Sequence[float] | FloatArray
 
@@ -72,16 +75,16 @@ def read_binning(n_bins: BinCount, strategy: Strategy, closed: Side) -> Binning:
 def read_binned_error(
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
-    assignment: Literal["hard", "convex"] = "hard",
-    norm: Literal["l1", "l2", "max"] = "l1",
-    weighting: Literal["mass", "width"] = "mass",
+    assignment: AssignmentName = "hard",
+    norm: NormName = "l1",
+    weighting: WeightingName = "mass",
     closed: Side = "left",
     debias: bool = False,
 ) -> BinnedError:
     """Parse the options of a binned error."""
-    validation.check_choice(assignment, "assignment", ("hard", "convex"))
-    validation.check_choice(norm, "norm", ("l1", "l2", "max"))
-    validation.check_choice(weighting, "weighting", ("mass", "width"))
+    validation.check_choice(assignment, "assignment", get_args(AssignmentName))
+    validation.check_choice(norm, "norm", get_args(NormName))
+    validation.check_choice(weighting, "weighting", get_args(WeightingName))
     debias = validation.as_flag(debias, "debias")
     if debias and (norm == "max" or weighting == "width" or assignment == "convex"):
         rule = "needs {norm} 'l1' or 'l2', {weighting} 'mass' and {assignment} 'hard'"
@@ -247,9 +250,9 @@ def ece(
     *,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
-    assignment: Literal["hard", "convex"] = "hard",
-    norm: Literal["l1", "l2", "max"] = "l1",
-    weighting: Literal["mass", "width"] = "mass",
+    assignment: AssignmentName = "hard",
+    norm: NormName = "l1",
+    weighting: WeightingName = "mass",
     closed: Side = "left",
     debias: bool = False,
     sample_weight: ArrayLike | None = None,
@@ -332,7 +335,7 @@ def mce(
     *,
     n_bins: BinCount = 15,
     strategy: Strategy = "uniform",
-    assignment: Literal["hard", "convex"] = "hard",
+    assignment: AssignmentName = "hard",
     closed: Side = "left",
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
@@ -399,9 +402,9 @@ def ace(
     y_prob: ArrayLike,
     *,
     n_bins: BinCount = 15,
-    assignment: Literal["hard", "convex"] = "hard",
-    norm: Literal["l1", "l2", "max"] = "l1",
-    weighting: Literal["mass", "width"] = "mass",
+    assignment: AssignmentName = "hard",
+    norm: NormName = "l1",
+    weighting: WeightingName = "mass",
     debias: bool = False,
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
@@ -476,9 +479,9 @@ def soft_label_ece(
     *,
     n_bins: BinCount = 10,
     strategy: Strategy = "uniform",
-    assignment: Literal["hard", "convex"] = "hard",
-    norm: Literal["l1", "l2", "max"] = "l1",
-    weighting: Literal["mass", "width"] = "mass",
+    assignment: AssignmentName = "hard",
+    norm: NormName = "l1",
+    weighting: WeightingName = "mass",
     closed: Side = "left",
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, Unpack, overload
+from typing import Any, Literal, Unpack, get_args, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -32,12 +32,14 @@ from calibrant.numerics import smoothing
 from calibrant.numerics.abs_integral import abs_integral
 from calibrant.numerics.probability import logit
 
+NoiseName = Literal["gaussian", "uniform"]
+
 
 class LogitOptions(RowOptions, total=False):
     """Options of :func:`logit_smoothed_ece`."""
 
     sigma: float
-    noise: Literal["gaussian", "uniform"]
+    noise: NoiseName
 
 
 @dataclass(frozen=True)
@@ -45,7 +47,7 @@ class LogitSmoothedError(Measure):
     """The calibration error after noise of scale sigma on the logits."""
 
     sigma: float
-    noise: Literal["gaussian", "uniform"] = "gaussian"
+    noise: NoiseName = "gaussian"
 
     def __call__(self, problem: Problem) -> float:
         if self.noise == "gaussian":
@@ -196,7 +198,7 @@ def logit_smoothed_ece(
     y_prob: ArrayLike | None = None,
     *,
     sigma: float = 1 / 15,
-    noise: Literal["gaussian", "uniform"] = "gaussian",
+    noise: NoiseName = "gaussian",
     logits: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
@@ -283,10 +285,10 @@ def logit_smoothed_ece(
 
 
 def read_logit_smoothed_error(
-    *, sigma: float = 1 / 15, noise: Literal["gaussian", "uniform"] = "gaussian"
+    *, sigma: float = 1 / 15, noise: NoiseName = "gaussian"
 ) -> LogitSmoothedError:
     """Parse the options of a call."""
-    validation.check_choice(noise, "noise", ("gaussian", "uniform"))
+    validation.check_choice(noise, "noise", get_args(NoiseName))
     return LogitSmoothedError(validation.as_bandwidth(sigma, "sigma"), noise)
 
 

@@ -23,6 +23,7 @@ from calibrant.numerics.regression import isotonic_fit
 
 # The loss of each row, or of each row and class, from predictions and outcomes.
 Loss = Callable[[FloatArray, FloatArray], FloatArray]
+Score = Literal["brier", "log"]
 
 
 @dataclass(frozen=True, repr=False)
@@ -198,7 +199,7 @@ def score_decomposition(
     y_true: ArrayLike,
     y_prob: ArrayLike,
     *,
-    score: Literal["brier", "log"] = "brier",
+    score: Score = "brier",
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -255,7 +256,7 @@ def score_decomposition(
     >>> parts.miscalibration, parts.discrimination, parts.uncertainty
     (0.0625, 0.0, 0.25)
     """
-    validation.check_choice(score, "score", ("brier", "log"))
+    validation.check_choice(score, "score", LOSSES)
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     return decomposition_of(problem, LOSSES[score])
 

@@ -17,7 +17,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,7 @@ from calibrant.measures.cumulative import (
 )
 
 Mask = npt.NDArray[np.bool_]
+Against = Literal["population", "calibration"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,7 +173,7 @@ def subpopulation_curve(
     y_prob: ArrayLike,
     *,
     group: ArrayLike,
-    against: Literal["population", "calibration"] = "population",
+    against: Against = "population",
     sample_weight: ArrayLike | None = None,
     multiclass: Any = None,
     labels: Sequence[Any] | None = None,
@@ -226,7 +227,7 @@ def subpopulation_curve(
     >>> subpopulation_curve(y, p, group=[True, False, True, False]).deviation.tolist()
     [0.0, -0.25, 0.0]
     """
-    validation.check_choice(against, "against", ("population", "calibration"))
+    validation.check_choice(against, "against", get_args(Against))
     check_same_index({"y_true": y_true, "group": group})
     problem = one_problem(y_true, y_prob, sample_weight, multiclass, labels, pos_label)
     member = read_group(group, sample_weight, problem)

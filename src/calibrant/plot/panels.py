@@ -110,7 +110,7 @@ def small_multiples(
     >>> [ax.get_title() for ax in panels]
     ['DAFFS', 'NOAA', 'SIDC']
     """
-    validation.check_choice(kind, "kind", ("reliability", "cumulative"))
+    validation.check_choice(kind, "kind", _SIZES)
     if figure is not None and not isinstance(figure, Figure | SubFigure):
         raise CalibrantError("must be a matplotlib Figure", argument="figure", value=figure)
     models = _read_panels(y_true, y_prob, by, options)

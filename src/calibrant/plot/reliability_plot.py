@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, Unpack, get_args
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -223,7 +223,7 @@ class Layout:
                 "must be True, False or 'both'", argument="margin", value=self.margin
             )
         validation.as_flag(self.deviation, "deviation")
-        validation.check_choice(self.scale, "scale", ("probability", "logit"))
+        validation.check_choice(self.scale, "scale", get_args(Scale))
         if self.scale == "logit" and (is_both or self.deviation):
             raise CalibrantError(
                 "scale='logit' divides both axes in logits, which deviations and the histogram of "

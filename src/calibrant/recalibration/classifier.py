@@ -17,8 +17,8 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter, indexab
 from calibrant._base import FloatArray
 from calibrant.data import validation
 from calibrant.data.validation import Generator, read_generator
+from calibrant.measures.scores import LOSSES, Score
 from calibrant.recalibration.calibrator import Calibrator
-from calibrant.recalibration.evidence import Score
 from calibrant.recalibration.methods import IdentityCalibrator
 from calibrant.recalibration.search import Method, choose, read_methods, read_rows
 
@@ -153,7 +153,7 @@ class CalibrantClassifierCV(ClassifierMixin, MetaEstimatorMixin, BaseEstimator):
         prob = prob[:, 1] if prob.shape[1] == 2 else prob
         table = read_rows(codes, prob, None, None)
         methods = read_methods(self.method, table)
-        validation.check_choice(self.proper_score, "proper_score", ("brier", "log"))
+        validation.check_choice(self.proper_score, "proper_score", LOSSES)
         if self.method != "auto" and len(methods) == 1:
             [(name, one)] = methods.items()
             return name, clone(one).fit(prob, codes, sample_weight=weight)

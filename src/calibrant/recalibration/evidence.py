@@ -17,16 +17,14 @@ class, and the classes themselves.
 from __future__ import annotations
 
 import math
-from typing import Literal
 
 import numpy as np
 from scipy.special import chdtrc, stdtr
 
 from calibrant._base import AnyArray, FloatArray
 from calibrant.data.validation import Generator
+from calibrant.measures.scores import Score
 from calibrant.numerics.probability import logit
-
-Score = Literal["brier", "log"]
 
 _DRAWS = 100_000
 # The highest frequency of the test of shape.

@@ -13,8 +13,9 @@ from sklearn.base import clone
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
 from calibrant.data.validation import Generator, read_generator, read_weights
+from calibrant.measures.scores import LOSSES, Score
 from calibrant.recalibration.calibrator import Calibrator
-from calibrant.recalibration.evidence import Score, outcome_noise
+from calibrant.recalibration.evidence import outcome_noise
 from calibrant.recalibration.methods import METHODS, IdentityCalibrator
 from calibrant.recalibration.search import (
     assign_folds,
@@ -155,7 +156,7 @@ def calibration_gain(
     >>> found.value > 3 * found.standard_error, found.over_confidence > found.under_confidence
     (True, True)
     """
-    validation.check_choice(score, "score", ("brier", "log"))
+    validation.check_choice(score, "score", LOSSES)
     calibrator = _read_method(method, score, cv, rng)
     table = read_rows(y_true, y_prob, labels, pos_label)
     p = np.asarray(columns(table)[0], dtype=np.float64)

@@ -19,10 +19,9 @@ from calibrant.data.rows import Sample
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator, read_generator
 from calibrant.errors import CalibrantError
-from calibrant.measures.scores import LOSSES
+from calibrant.measures.scores import LOSSES, Score
 from calibrant.recalibration.calibrator import Calibrator, check_columns
 from calibrant.recalibration.evidence import (
-    Score,
     classes_p_value,
     identity_p_value,
     joint_tails,

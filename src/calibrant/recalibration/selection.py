@@ -21,8 +21,8 @@ from calibrant.data.classes import ClassTable
 from calibrant.data.validation import Generator, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, p_cells, p_statement, percent
+from calibrant.measures.scores import LOSSES, Score
 from calibrant.recalibration.calibrator import Calibrator, check_order
-from calibrant.recalibration.evidence import Score
 from calibrant.recalibration.search import (
     Candidate,
     Method,
@@ -164,7 +164,7 @@ def recalibrate(
     >>> recalibrate(y_true, y_prob, n_resamples=100).method
     'none'
     """
-    validation.check_choice(score, "score", ("brier", "log"))
+    validation.check_choice(score, "score", LOSSES)
     level = validation.as_level(level)
     n_resamples = validation.as_resamples(n_resamples)
     table = read_rows(y_true, y_prob, labels, pos_label)
