@@ -7,8 +7,8 @@ rows from 1.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from typing import Any
 
 __all__ = ["CalibrantError", "MissingDependencyError", "SketchError"]
@@ -181,6 +181,24 @@ class SketchError(CalibrantError):
 
 class MissingDependencyError(CalibrantError, ImportError):
     """An optional dependency is needed; the message says what to install."""
+
+
+@contextmanager
+def required(task: str, extra: str, *packages: str) -> Iterator[None]:
+    """Say what to install for a task where one of the packages imported inside is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as problem:
+        missing = (problem.name or "").partition(".")[0]
+        if missing not in packages:
+            raise
+        raise MissingDependencyError(
+            "{task} needs {package}",
+            hint="pip install 'calibrant[{extra}]'",
+            task=task,
+            package={"sklearn": "scikit-learn"}.get(missing, missing),
+            extra=extra,
+        ) from problem
 
 
 class _Names(dict[str, Any]):

@@ -21,23 +21,16 @@ from numpy.typing import ArrayLike
 from calibrant._base import AnyArray
 from calibrant.curves.reliability import Curve
 from calibrant.data import validation
-from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.errors import CalibrantError, required
 from calibrant.measures.cumulative import CumulativeCurve
 from calibrant.measures.registry import measures
 from calibrant.plot.common import Model, Note, check_axes
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
 from calibrant.plot.reliability_plot import Diagram, Layout, Margin, draw_diagrams, gather
 
-try:
+with required("calibrant.integrations.sklearn", "sklearn", "sklearn"):
     from sklearn.utils.metadata_routing import MetadataRequest
     from sklearn.utils.validation import check_is_fitted
-except ModuleNotFoundError as problem:
-    if (problem.name or "").partition(".")[0] != "sklearn":
-        raise
-    raise MissingDependencyError(
-        "calibrant.integrations.sklearn needs scikit-learn",
-        hint="pip install 'calibrant[sklearn]'",
-    ) from problem
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist

@@ -27,19 +27,13 @@ from calibrant.data.sketch_cells import (
     Scale,
 )
 from calibrant.data.validation import as_array
-from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.errors import CalibrantError, required
 from calibrant.measures.registry import answered_by_sketches, find_measure, measures
 
-try:
+with required("calibrant.integrations.torch", "torch", "torch", "torchmetrics"):
     import torch
     from torch import Tensor
     from torchmetrics import Metric
-except ModuleNotFoundError as problem:
-    raise MissingDependencyError(
-        "calibrant.integrations.torch needs {package}",
-        hint="pip install 'calibrant[torch]'",
-        package=problem.name,
-    ) from problem
 
 __all__ = [
     "BinnedCalibrationError",

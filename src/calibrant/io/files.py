@@ -25,7 +25,7 @@ from narwhals import Expr
 from calibrant._base import AnyArray
 from calibrant.data.sketch import Sketch
 from calibrant.data.sketch_cells import Cells
-from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.errors import CalibrantError, required
 from calibrant.io.columns import (
     Columns,
     InvalidRows,
@@ -167,12 +167,8 @@ class Reader:
 @contextmanager
 def connected() -> Iterator[Reader]:
     """Give a reader of files."""
-    try:
+    with required("reading files", "files", "duckdb"):
         import duckdb
-    except ImportError as problem:
-        raise MissingDependencyError(
-            "reading files needs duckdb", hint="pip install 'calibrant[files]'"
-        ) from problem
     with duckdb.connect() as connection:
         yield Reader(connection)
 

@@ -5,9 +5,9 @@ They are fitted to probabilities and outcomes, in scikit-learn's order, and pred
 their scores on held-out rows, and `load` reads saved ones.
 """
 
-from calibrant.errors import MissingDependencyError
+from calibrant.errors import required
 
-try:
+with required("calibrant.recalibration", "sklearn", "sklearn"):
     from calibrant.recalibration.calibrator import Calibrator
     from calibrant.recalibration.classifier import CalibrantClassifierCV
     from calibrant.recalibration.gain import CalibrationGain, calibration_gain
@@ -50,12 +50,6 @@ try:
     from calibrant.recalibration.search import Candidate
     from calibrant.recalibration.selection import Recalibration, cross_fitted, recalibrate
     from calibrant.recalibration.storage import load
-except ModuleNotFoundError as problem:
-    if (problem.name or "").partition(".")[0] != "sklearn":
-        raise
-    raise MissingDependencyError(
-        "calibrant.recalibration needs scikit-learn", hint="pip install 'calibrant[sklearn]'"
-    ) from problem
 
 __all__ = [
     "METHODS",

@@ -30,7 +30,7 @@ from calibrant.data.classes import rows_by_model
 from calibrant.data.rows import read_columns
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import Generator
-from calibrant.errors import CalibrantError, MissingDependencyError
+from calibrant.errors import CalibrantError, required
 from calibrant.formatting import (
     count,
     decimals,
@@ -361,12 +361,8 @@ def _scripts() -> dict[str, Any]:
 
 def _environment() -> Environment:
     """Return jinja2's environment, which escapes everything that is not marked as safe."""
-    try:
+    with required("a report", "report", "jinja2"):
         from jinja2 import Environment, PackageLoader, StrictUndefined
-    except ImportError:
-        raise MissingDependencyError(
-            "a report needs jinja2", hint="pip install 'calibrant[report]'"
-        ) from None
     environment = Environment(
         loader=PackageLoader("calibrant.reporting"),
         autoescape=True,
@@ -396,12 +392,8 @@ class Library:
 @cache
 def packed_library() -> Library:
     """Return plotly's JavaScript; compressed once, which takes half a second."""
-    try:
+    with required("a report", "report", "plotly"):
         from plotly.offline import get_plotlyjs, get_plotlyjs_version
-    except ImportError:
-        raise MissingDependencyError(
-            "a report needs plotly", hint="pip install 'calibrant[report]'"
-        ) from None
     script = get_plotlyjs()
     return Library(packed(script), script_hash(script), get_plotlyjs_version())
 
