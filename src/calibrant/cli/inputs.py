@@ -101,7 +101,7 @@ _PROB = _Role(
 )
 
 
-def columns_of(reader: Reader, paths: Sequence[Path], request: Request) -> Columns:
+def chosen_columns(reader: Reader, paths: Sequence[Path], request: Request) -> Columns:
     """Return the columns that are meant, by the first file that has rows."""
     for path in paths:
         with reader.errors_in(path):

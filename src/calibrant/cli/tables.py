@@ -22,8 +22,8 @@ import numpy as np
 from calibrant._base import AnyArray, draft_of
 from calibrant.cli.inputs import (
     as_text,
+    chosen_columns,
     classes_of,
-    columns_of,
     expanded,
     is_sketch,
     label_named,
@@ -117,7 +117,7 @@ class Table:
     @cached_property
     def columns(self) -> Columns:
         """The columns that are meant."""
-        return columns_of(self.reader, self.paths, self.request)
+        return chosen_columns(self.reader, self.paths, self.request)
 
     def each(self) -> dict[str, Columns]:
         """Return the columns of each model by its name, that of classes being the file's."""

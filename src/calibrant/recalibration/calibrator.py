@@ -24,6 +24,7 @@ from calibrant.recalibration.maps import (
     AdjustedMap,
     ProbabilityMap,
     as_probabilities,
+    normalised,
     quoted,
     where_valid,
 )
@@ -206,13 +207,13 @@ class Calibrator(BaseEstimator):  # type: ignore[misc]  # scikit-learn has no ty
         if len(self.maps_) == 1:
             expressions = self.maps_[0]._class_expressions(names)
         else:
-            each = [one._expression(name) for one, name in zip(self.maps_, names, strict=True)]
-            total = " + ".join(f"({one})" for one in each)
-            divided = [f"({one}) / ({total})" for one in each]
+            pairs = zip(self.maps_, names, strict=True)
+            each = [f"({one._expression(name)})" for one, name in pairs]
+            total = " + ".join(each)
             # A row of which nothing is left stays as it is.
             expressions = [
                 f"CASE WHEN {total} > 0 THEN {one} ELSE {name} END"
-                for one, name in zip(divided, names, strict=True)
+                for one, name in zip(normalised(each), names, strict=True)
             ]
         return where_valid(names, expressions)
 
