@@ -345,6 +345,10 @@ class TestWords:
         assert found.heading == "Predictions of 0 or 1 were contradicted by the outcome"
         assert "All other predictions are compatible with perfect calibration" in found.text
 
+    def test_outcomes_alike_where_some_are_predicted_with_certainty(self):
+        verdict = cb.assess([1] * 100, [0.5, 1.0] * 50, n_resamples=39).verdict
+        assert "50%" in str(verdict)
+
     @pytest.mark.parametrize("p", [np.full(2000, 0.7), np.linspace(0.01, 0.99, 2000)])
     def test_outcomes_alike_or_separated_are_to_be_checked(self, p):
         y = np.ones(2000) if p[0] == p[1] else (p > 0.5).astype(float)
