@@ -203,6 +203,11 @@ def test_one_score():
     assert found.c_statistic.value == 0.5
 
 
+def test_events_at_scores_next_to_zero_leave_the_intercept_unknown():
+    found = clinical_summary([0, 1, 0, 1] * 30, [1e-200, 2e-200, 0.5, 0.9] * 30, n_resamples=39)
+    assert (found.intercept.low, found.intercept.high) == (-math.inf, math.inf)
+
+
 def test_float16_and_one_row():
     y, p = simulate("perfect", 100, rng=1)
     half = np.asarray(p, dtype=np.float16)

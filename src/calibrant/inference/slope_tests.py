@@ -491,4 +491,6 @@ def _fitted(
     fitted = expit(offset + fit.intercept + x @ fit.slopes)
     scores = clusters.totals(clusters.residuals(np.column_stack((np.ones(len(x)), x)), fitted))
     spread = scores @ fit.inverse_information
-    return replace(fit, covariance=clusters.n / max(clusters.n - 1, 1) * (spread.T @ spread))
+    with np.errstate(over="ignore"):  # events at 1e-200 leave the intercept unknown
+        covariance = clusters.n / max(clusters.n - 1, 1) * (spread.T @ spread)
+    return replace(fit, covariance=covariance)
