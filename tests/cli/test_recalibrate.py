@@ -84,6 +84,17 @@ def test_tables_that_cannot_be_recalibrated(run, write, forecasts, tmp_path, con
     assert set(tmp_path.iterdir()) == before
 
 
+def test_nothing_is_fitted_where_the_table_cannot_be_written(run, write, tmp_path):
+    path = write("has.csv", "y,p,p_recalibrated\n" + "1,0.5,0.5\n0,0.4,0.4\n" * 20)
+    done = run(
+        "recalibrate", path, "--label", "y", "--prob", "p", "-o", "o.csv", "--save", "c.json"
+    )
+    assert done.code == 2
+    assert "there is a column 'p_recalibrated' already" in done.err
+    assert done.out == ""
+    assert not (tmp_path / "c.json").exists()
+
+
 def test_standard_input_is_fitted_and_recalibrated(run, forecasts, tmp_path):
     content = forecasts.read_bytes()
     assert run("recalibrate", forecasts, *FIT, *QUICK, "--out", "a.csv").code == 0

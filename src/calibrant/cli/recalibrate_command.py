@@ -86,6 +86,8 @@ def recalibrate(
     asked: dict[str, Any] = {"method": method or "auto", "cv": folds, "score": score}
     asked |= {"level": level, "n_resamples": resamples, "rng": seed}
     with open_table(request, _NO_SKETCH) as table:
+        if target is not None:
+            table.extended(table.columns.probs)  # refused before anything is fitted
         (data,) = table.models().values()
         with shown("fitting"):
             found = data.call(fit, **asked)
@@ -93,16 +95,23 @@ def recalibrate(
             write_json(found.to_dict())
         else:
             show(*_parts(found))
-        if page is not None:
-            found.to_html(page, source=request.source())
-            say(f"wrote {page}")
-        if keep is not None:
-            found.calibrator.save(keep)
-            say(f"wrote {keep}")
+        _write_files(found, request, page, keep)
         if target is not None:
             table.write_recalibrated(table.columns.probs, found.calibrator.predict, target)
-        if keep is target is page is None and found.helps and not json:
+        elif keep is page is None and found.helps and not json:
             say("nothing was written: --save keeps the calibrator, --out writes the table")
+
+
+def _write_files(
+    found: Recalibration, request: Request, page: Path | None, keep: Path | None
+) -> None:
+    """Write the report and the calibrator, where they are asked for."""
+    if page is not None:
+        found.to_html(page, source=request.source())
+        say(f"wrote {page}")
+    if keep is not None:
+        found.calibrator.save(keep)
+        say(f"wrote {keep}")
 
 
 def _apply(using: str, request: Request, target: Path | None, keep: Path | None) -> None:

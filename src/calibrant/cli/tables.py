@@ -159,6 +159,26 @@ class Table:
         on_invalid = self.request.on_invalid or "raise"
         return sketching.sketched(read, asked, n_cells, "probability", on_invalid)
 
+    def extended(self, given: Sequence[str]) -> tuple[DuckDBPyRelation, dict[str, str]]:
+        """Return the table to write, and the new column by each column of probabilities."""
+        path, *others = self.paths
+        if others:
+            raise CalibrantError("--out takes one table at a time")
+        with self.reader.errors_in(path):
+            if FORMATS[format_of(path)].startswith("JSON"):
+                raise CalibrantError("--out takes tables in CSV or Parquet")
+            file = self.reader.file(path)
+            if file is None:
+                raise CalibrantError("it has no rows")
+            whole = file.rows  # columns of text files as text
+            _, probs = expanded(given, whole.columns, "--prob")
+            Columns(probs[0], probs).check_known(dict.fromkeys(whole.columns))
+            made = {prob: f"{prob}_recalibrated" for prob in probs}
+            for name in made.values():
+                if name in whole.columns:
+                    raise CalibrantError(f"there is a column {name!r} already")
+        return whole, made
+
     def write_recalibrated(
         self, given: Sequence[str], predict: Callable[[AnyArray], AnyArray], out: Path
     ) -> None:
@@ -167,22 +187,9 @@ class Table:
         All other columns pass from file to file, those of text files as they are written.
         """
         reader, paths = self.reader, self.paths
-        if len(paths) > 1:
-            raise CalibrantError("--out takes one table at a time")
-        with reader.errors_in(paths[0]):
-            if FORMATS[format_of(paths[0])].startswith("JSON"):
-                raise CalibrantError("--out takes tables in CSV or Parquet")
-            file = reader.file(paths[0])
-            if file is None:
-                raise CalibrantError("it has no rows")
-            whole = file.rows  # columns of text files as text
-            _, probs = expanded(given, whole.columns, "--prob")
-            columns = Columns(probs[0], probs, is_percent=self.request.is_percent)
-            columns.check_known(dict.fromkeys(whole.columns))
-            made = [f"{prob}_recalibrated" for prob in probs]
-            for name in made:
-                if name in whole.columns:
-                    raise CalibrantError(f"there is a column {name!r} already")
+        whole, made = self.extended(given)
+        probs = tuple(made)
+        columns = Columns(probs[0], probs, is_percent=self.request.is_percent)
         rows = read_rows(reader, paths, columns, any_label=True, on_invalid=self.request.on_invalid)
         assert rows is not None  # there is no limit
         p = [rows.columns[prob] for prob in probs]
@@ -190,11 +197,13 @@ class Table:
         recalibrated = predict(np.column_stack(p) if len(p) > 1 else p[0])
         unit = 100 if columns.is_percent else 1
         values[rows.is_valid] = unit * recalibrated.reshape(-1, len(probs))
-        added = _with_columns(reader.connection, whole, dict(zip(made, values.T, strict=True)))
+        added = _with_columns(
+            reader.connection, whole, dict(zip(made.values(), values.T, strict=True))
+        )
         _write(added, out, reader, paths[0])
         n_empty = int((~rows.is_valid).sum())
         empty = f", empty in {n_empty:,} of its rows" * bool(n_empty)
-        names = ", ".join(map(repr, made))
+        names = ", ".join(map(repr, made.values()))
         say(f"wrote {out}, with the column{'s' * (len(made) > 1)} {names}{empty}")
 
     def _rows(self) -> Rows | None:
