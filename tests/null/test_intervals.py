@@ -67,6 +67,20 @@ def test_sparse_errors(scenario, options):
     assert abs(np.median(centre) - truth) < added / 3
 
 
+@pytest.mark.parametrize(("fraction", "wrong"), [(0.5, 1), (0.5, 2), (0.9, 2)])
+def test_certain_predictions_of_large_weight(fraction, wrong):
+    # In one sample of three, or of seven, none of them is seen to be wrong.
+    n, certain = 150, int(150 * fraction)
+    p = np.repeat([1.0, 0.7], [certain, n - certain])
+    w = np.where(p == 1, 20.0, 1.0)
+    rate, held = np.where(p == 1, 1 - wrong / certain, 0.7), 0
+    for repetition in range(REPETITIONS):
+        y = np.random.default_rng([9, repetition]).random(n) < rate
+        found = estimate("ece", y, p, sample_weight=w, n_resamples=RESAMPLES, rng=repetition)
+        held += found.low <= wrong * 20 / w.sum() <= found.high
+    assert held >= LEAST * REPETITIONS
+
+
 @every_measure
 @pytest.mark.parametrize("n", [50, 200, 1000])
 def test_perfect_calibration(measure, n):

@@ -118,6 +118,13 @@ def test_variance_is_never_less_than_that_of_independent_rows():
     assert found.statistic < min(alone, rows.statistic)
 
 
+def test_clusters_of_which_one_holds_most_rows_are_few():
+    g = np.random.default_rng(0)
+    p, cluster = g.random(400), np.maximum(np.arange(400) - 200, 0) // 4
+    with pytest.warns(UserWarning, match="50 clusters are as good as 3, since 51% of the rows are"):
+        calibration_slope_test(g.random(400) < p, p, clusters=cluster)
+
+
 def test_range_by_hand():
     # Three clusters of one residual each, all at one score: the range is the absolute sum, 1/2 or
     # 3/2 whatever the signs.

@@ -105,14 +105,22 @@ class Clusters:
 def read_codes(labels: Any, sample_weight: Any, n_rows: int, stacklevel: int = 4) -> Index:
     """Return the number of the cluster of each row that carries weight.
 
-    Fewer than ten clusters are warned of, at this level of the stack.
+    Fewer than ten clusters are warned of, at this level of the stack, and so are more of them of
+    which a few hold most rows.
     """
     names, code = read_labels(labels, "clusters", sample_weight, n_rows, allow_missing=False)
     check_clusters(len(names))
-    if len(names) < _FEW_CLUSTERS:
+    rows = np.bincount(code)
+    # So many clusters of equal size have the same sum of squared sizes.
+    effective = len(code) ** 2 / float(np.square(rows, dtype=float).sum())
+    if effective < _FEW_CLUSTERS:
+        few = f"there are only {len(names)} clusters"
+        if len(names) >= _FEW_CLUSTERS:
+            largest = f"{rows.max() / len(code):.0%} of the rows are in one"
+            few = f"{len(names)} clusters are as good as {int(effective)}, since {largest}"
         warnings.warn(
-            f"there are only {len(names)} clusters: the variance between so few is hardly known, "
-            "and intervals and P-values are inexact",
+            f"{few}: the variance between so few is hardly known, and intervals and P-values are "
+            "inexact",
             UserWarning,
             stacklevel=stacklevel,
         )
@@ -226,37 +234,26 @@ class Cells:
 
     @cached_property
     def growth(self) -> float:
-        """How fast the variance of the mean residual may grow with its mean.
+        """How fast the variance of the mean residual grows with its mean.
 
         Changing the probability of outcome 1 by x changes its variance by at most x abs(1 - 2p):
         negligible, unless outcomes are rare; then x more is as much more variance, as for a Poisson
-        count.
+        count. All probabilities are taken to change by as much, certain ones included.
         """
         if self.is_soft:
             return 0.0
-        v = self.calibrated_variance if self.calibrated_variance.any() else self.weight_squared
-        filled = v > 0
-        mean_weight = self.weight_squared[filled] / self.weight[filled]
-        steepness = np.abs(1 - 2 * self.score[filled]) * mean_weight
-        return float(v[filled] @ steepness / (v.sum() * self.total))
+        steepness = float(self.weight_squared @ np.abs(1 - 2 * self.score))
+        return steepness / self.total**2
 
     @cached_property
     def events(self) -> float:
         """The effective number of events: few where one of the outcomes is rare.
 
-        That many Poisson events have a sum of squares as variable, relative to its mean, as that
-        of calibrated residuals. It is infinite for p = 1/2, where every square is 1/4.
+        A Poisson count of them has the relative variance of the mean residual, and its growth.
         """
-        if self.is_soft:
-            return math.inf
-        filled = self.weight > 0
-        p = self.score[filled]
-        # Relative to the largest: fourth powers of weights may overflow.
-        most = float(self.weight_squared.max())
-        fourth = (self.weight_squared[filled] / most) ** 2 / self.rows[filled]
-        spread = float(fourth @ (p * (1 - p) * (1 - 2 * p) ** 2))
-        mean = float(self.calibrated_variance.sum()) / most
-        return mean * mean / spread if spread > 0 else math.inf
+        steepness = self.growth * self.total
+        variance = float(self.calibrated_variance.sum())
+        return variance / steepness**2 if steepness > 0 else math.inf
 
     def calibrated_noise(self, n: int, rng: Generator) -> FloatArray:
         """Draw residual totals under perfect calibration, shape (n, cells)."""
