@@ -368,7 +368,7 @@ def assess(
         A decision threshold: adds what recalibration would save at it, see
         :func:`calibrant.threshold_regret`.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         A simulated P-value takes at least 1 / (1 - level) of them, or it could never be small
         enough.

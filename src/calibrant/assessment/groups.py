@@ -318,7 +318,7 @@ def by_group(
 
         Those of the binned error.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     sample_weight : array_like independent of the outcome given `y_prob`, optional

@@ -386,7 +386,7 @@ class Findings:
         return float(score[worst]), float(outcome[worst])
 
     def _places(self) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Return scores to speak of, the outcome to expect and the weight there."""
+        """Return the scores to name, the outcome to expect and the weight there."""
         if self.masses.is_all:
             return self.masses.score, self.masses.outcome, self.masses.share
         known = np.isfinite(self.curve.y)

@@ -251,7 +251,7 @@ def murphy_curve(
     level : float
         Confidence level.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     sample_weight : array_like, optional

@@ -188,7 +188,7 @@ def reliability_curve(
         Whether the band holds for the whole curve. If not, it holds at each point by itself, and
         the curve leaves it somewhere far more often.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         Only the consistency band of "isotonic" is simulated, and needs 2 / (1 - level) - 1 of them;
         all others have a formula.

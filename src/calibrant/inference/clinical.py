@@ -181,7 +181,7 @@ def clinical_summary(
     level : float
         Confidence level.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     multiclass : "confidence" or class label, optional

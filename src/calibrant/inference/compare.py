@@ -250,7 +250,7 @@ def compare(
 
         Models differ where the adjusted P-value is at most 1 - level.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         No P-value of a calibration error is below 2 / (n_resamples + 1), so that k pairs need at
         least 2 k / (1 - level) - 1 resamples: 39 for one pair at level 0.95.

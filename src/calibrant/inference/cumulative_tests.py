@@ -148,7 +148,7 @@ def cumulative_test(
 
         P-values are then simulated, whatever the method.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         For "monte_carlo" and clusters alone. P-values are at least 1 / (n_resamples + 1).
     rng : int or numpy.random.Generator
@@ -257,7 +257,7 @@ def subpopulation_test(
         "asymptotic": the distribution of Brownian motion at statistic / sigma. "monte_carlo": the
         rank among simulated samples, (1 + number at least as large) / (1 + n_resamples).
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         For "monte_carlo" alone, whose P-values are at least 1 / (n_resamples + 1).
     rng : int or numpy.random.Generator

@@ -113,7 +113,7 @@ def estimate(
         The coverage holds at perfect calibration too, where that of percentile bootstrap
         intervals is 0.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         At least 10 / (1 - level) - 1 of them are made, 199 for 0.95, as far as 64 MB hold them.
         Where the scale is finer than 0.004 of the range of scores fewer, but at least 300, do as

@@ -171,7 +171,7 @@ def calibration_test(
     clusters : array_like, optional
         One label per row, such as a patient: rows of a cluster may be dependent. Use 20 or more.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         Simulated P-values are at least 1 / (n_resamples + 1).
     rng : int or numpy.random.Generator

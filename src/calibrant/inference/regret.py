@@ -117,7 +117,7 @@ def threshold_regret(
     level : float
         Confidence level.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         Higher levels take 2 / (1 - level) - 1 of them in any case; at most 20 000 are made.
     rng : int or numpy.random.Generator

@@ -25,7 +25,7 @@ from calibrant.numerics.probability import logit, monotone_root
 
 Planned = Literal["o_e", "intercept", "slope", "smooth_ece", "ecce_r", "ecce_mad"]
 _ERRORS = ("smooth_ece", "ecce_r", "ecce_mad")
-# Samples whose median width is that of a size, and draws of the noise of each.
+# Samples whose median width is that of a size, and resamples of each.
 _SAMPLES, _DRAWS = 11, 400
 # Widths are simulated between these sizes; beyond the larger they shrink as the root of n.
 _FEWEST, _MOST = 50, 1_000_000
@@ -301,7 +301,7 @@ def noise_floor(
     level : float
         Confidence level.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
 

@@ -70,7 +70,7 @@ class PriorShift(Calibrator):
     logarithm of the likelihood ratio reaches the quantile of chi-squared with one degree of
     freedom, along the line on which the other rates adapt, to first order, to that of one class.
     With weights, L counts (sum w)^2 / sum w^2 rows. In simulations, 95% intervals covered the rate
-    in 94 to 98% of samples. Where classes are hardly told apart, the interval is wide.
+    in 94 to 98% of samples. Where classes are hardly distinguished, the interval is wide.
 
     See Also
     --------

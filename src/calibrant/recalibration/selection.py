@@ -81,7 +81,7 @@ def recalibrate(
         Probabilities are recalibrated where a P-value is at most 1 - level; also the level of the
         assessments.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
 
         For the assessments.
     rng : int or numpy.random.Generator

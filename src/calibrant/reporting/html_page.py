@@ -236,7 +236,7 @@ def report(
     threshold : float, optional
         A decision threshold: adds what recalibration would save at it.
     n_resamples : int
-        Number of draws of the noise, at least 39.
+        Number of resamples, at least 39.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     clusters : array_like, optional
