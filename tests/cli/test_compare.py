@@ -54,6 +54,19 @@ def test_files_are_models(run, write):
     assert_nearly_equal(json.loads(done.out), expected.to_dict())
 
 
+@pytest.mark.parametrize(
+    ("column", "option"), [("weights", "--weight"), ("clusters", "--clusters")]
+)
+def test_files_of_other_weights_or_clusters_are_refused(run, write, column, option):
+    for name, value in (("one", 1), ("two", 2)):
+        rows = (f"{i % 2},0.{i + 1},{value if i == 4 else i // 2 + 1}\n" for i in range(8))
+        write(f"{name}.csv", "y,p,c\n" + "".join(rows))
+    done = run("compare", "one.csv", "two.csv", "--label", "y", "--prob", "p", option, "c", *QUICK)
+    assert done.code == 2
+    assert f"on the same {column}; in row 5 one has 1" in done.err
+    assert "and two has 2" in done.err
+
+
 def test_files_of_the_same_name_go_by_their_folders(run, write, tmp_path):
     content = table(50)
     for folder in ("a", "b"):

@@ -311,20 +311,30 @@ def side_by_side(models: dict[str, Data]) -> Data:
     predictions = {name: first.pair[1]}
     for other, data in others:
         predictions[other] = _in_the_order_of((name, first), (other, data))
-        y, z = first.pair[0], data.pair[0]
-        if len(y) != len(z):
+        n, m = len(first.pair[0]), len(data.pair[0])
+        if n != m:
             raise CalibrantError(
-                f"models must be compared on the same rows; {name} has {len(y)} and {other} has "
-                f"{len(z)}"
+                f"models must be compared on the same rows; {name} has {n} and {other} has {m}"
             )
-        different = y != z
-        if different.any():
-            row = int(different.argmax())
-            raise CalibrantError(
-                f"models must be compared on the same outcomes; in row {row + 1} {name} has "
-                f"{y[row].item()!r} and {other} has {z[row].item()!r}"
-            )
+        _check_same("outcomes", {name: first.pair[0], other: data.pair[0]})
+        for key, what in (("sample_weight", "weights"), ("clusters", "clusters")):
+            _check_same(what, {name: first.options.get(key), other: data.options.get(key)})
     return replace(first, pair=(first.pair[0], predictions))
+
+
+def _check_same(what: str, columns: dict[str, Any]) -> None:
+    """Refuse two models of which a column of their rows differs."""
+    import numpy as np
+
+    (name, a), (other, b) = ((name, np.asarray(column)) for name, column in columns.items())
+    different = a != b
+    if different.any():
+        row = int(different.argmax())
+        one, two = (column[row : row + 1].tolist()[0] for column in (a, b))
+        raise CalibrantError(
+            f"models must be compared on the same {what}; in row {row + 1} {name} has {one!r} and "
+            f"{other} has {two!r}"
+        )
 
 
 def _in_the_order_of(first: tuple[str, Data], second: tuple[str, Data]) -> Any:
