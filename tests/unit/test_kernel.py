@@ -59,6 +59,12 @@ def test_refusals():
         skce([1], [0.5])
     with pytest.raises(CalibrantError, match=r"bandwidth must be at least 0\.001"):
         skce([1, 0], [0.5, 0.2], bandwidth=1e-4)
+    models = {"a": [0.5, 0.2, 0.4], "b": [0.4, 0.3, 0.4]}
+    with pytest.raises(CalibrantError, match="sample_weight must not be all but in one row"):
+        compare([1, 0, 1], models, measure="skce", sample_weight=[1e50, 1, 1])
+    two = {name: p[:2] for name, p in models.items()}
+    with pytest.raises(CalibrantError, match="differences of skce need at least three rows; got 2"):
+        compare([1, 0], two, measure="skce")
 
 
 class TestCompare:

@@ -348,7 +348,8 @@ def compare(
             check_has_interval(info.name, error)
             estimates, differences = _by_error(info.name, error, *asked)
         else:
-            estimates, differences = _by_pairs(info.name, partial(info.row_sums, error), *asked)
+            of_rows = partial(info.row_sums, error)
+            estimates, differences = _by_pairs(info.name, error, of_rows, *asked)
     else:
         losses = _read_each(partial(read_losses, info.losses), y_true, models, about_rows)
         n = len(losses[0].w)
@@ -469,6 +470,7 @@ def _by_error(
 
 def _by_pairs(
     measure: str,
+    error: Measure,
     row_sums: Callable[[Problem, Index], FloatArray],
     problems: list[Problem],
     level: float,
@@ -479,6 +481,9 @@ def _by_pairs(
     """Return the mean over pairs of rows of each model, and the differences of all pairs."""
     n, rng = problems[0].n, read_generator(seed)
     code = np.arange(n) if cluster is None else cluster
+    if code.max() < 2:
+        raise CalibrantError(f"differences of {measure} need at least three rows; got {n}")
+    error(problems[0])  # refuses weights that leave no pairs of rows
     _, _, w = problems[0].rows.columns()
     sums = [row_sums(problem, code) for problem in problems]
     estimates = [MeanLoss.of_pairs(one, w, code).estimate(measure, level, n) for one in sums]
