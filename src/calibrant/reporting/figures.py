@@ -531,7 +531,8 @@ def group_figure(
 ) -> Spec:
     """Return dots with their intervals, one group below the other; filled if miscalibrated."""
     rows = range(len(errors))
-    value, low, high = ([getattr(one, key) for one in errors] for key in ("value", "low", "high"))
+    shown = ("bias_corrected", "low", "high")
+    value, low, high = ([getattr(one, key) for one in errors] for key in shown)
     segments = _segments(low, high, rows, rows)
     intervals = _trace(*segments, line={"color": "--series-1 / 0.6", "width": 1.6})
     marker = {

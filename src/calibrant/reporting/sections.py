@@ -348,6 +348,8 @@ class GroupSection:
     """The section on groups."""
 
     summary: str
+    # In how many of them miscalibration was detected that may exceed the tolerance, in words.
+    worrying: str
     caption: str
     level: str
     mean_names: tuple[str, str]
@@ -366,7 +368,7 @@ def group_section(
     )
     if len(lines) > _MOST_GROUPS:
         caption += f" The {_MOST_GROUPS} groups with the largest errors are shown."
-    worst = sorted(range(len(lines)), key=lambda k: -table.rows[k].smooth_ece.value)
+    worst = sorted(range(len(lines)), key=lambda k: -table.rows[k].smooth_ece.bias_corrected)
     kept = sorted(worst[:_MOST_GROUPS])
     texts = []
     for line in (lines[k] for k in kept):
@@ -380,12 +382,17 @@ def group_section(
         [lines[k].detected for k in kept],
         texts,
     )
+    n, n_groups = sum(line.detected for line in lines), counted(len(table), "group")
     summary = (
-        f"Miscalibration detected in {len(table.miscalibrated) or 'none'} of "
-        f"{counted(len(table), 'group')}, with P-values adjusted by "
+        f"Miscalibration detected in {n or 'none'} of {n_groups}, with P-values adjusted by "
         f"{_ADJUSTMENTS.get(table.adjust, table.adjust)}."
     )
-    return GroupSection(summary, caption, level, mean_names, lines, figure)
+    worrying = sum(
+        line.detected and row.answer != "within tolerance"
+        for line, row in zip(lines, table, strict=True)
+    )
+    overall = f"miscalibrated in {worrying} of {n_groups}" if worrying else ""
+    return GroupSection(summary, overall, caption, level, mean_names, lines, figure)
 
 
 def _group_line(row: GroupRow, level: float) -> GroupLine:
