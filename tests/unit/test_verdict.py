@@ -174,6 +174,7 @@ def findings(**changed):
         "brier_score": 0.18,
         "tolerance": 0.01,
         "n": 1000,
+        "n_clusters": None,
         "kind": "binary",
         "is_refuted": False,
         "is_hard": False,
@@ -274,6 +275,10 @@ class TestWords:
             "needed to tell whether the error is within the tolerance."
         )
 
+    def test_rows_of_clusters_are_needed_in_clusters(self):
+        found = findings(is_significant=False, smooth=interval(0.0, 0.05, 0.02), n_clusters=12)
+        assert "About 25,000 rows in 300 clusters are needed" in found.verdict().text
+
     def test_detected_is_not_large(self):
         found = findings(faults={"level": LEVEL}, smooth=interval(0.002, 0.006)).verdict()
         assert found.detected
@@ -354,7 +359,8 @@ class TestWords:
         y = np.ones(2000) if p[0] == p[1] else (p > 0.5).astype(float)
         found = cb.assess(y, p, n_resamples=100).verdict
         assert math.isnan(found.brier_gain)
-        assert "Check the outcomes" in found.text
+        alike = "they are all alike" if p[0] == p[1] else "the predictions separate them perfectly"
+        assert f"Check the outcomes: {alike}" in found.text
         assert "so few rows" not in found.text
 
 

@@ -528,6 +528,7 @@ class Assessor:
             brier_score=BrierScore()(problem),
             tolerance=self.settings.tolerance,
             n=problem.n,
+            n_clusters=None if self.clusters is None else self.clusters.n,
             kind=self._kind,
             is_refuted=certain.contradicted > 0,
             is_hard=certain.n == problem.n,

@@ -95,10 +95,11 @@ _CHECK_ORDER = "Check whether predictions or outcomes are the wrong way round."
 _NOTHING = "Nothing needs to be done."
 _RARE = "The tolerance is large for so rare an outcome ({rare} of rows): set a smaller one."
 _RECALIBRATE = "Recalibrate: that would lower the Brier score from {before} to about {after}."
-_MORE_ROWS = "About {rows} rows are needed to tell whether the error is within the tolerance."
-_ALIKE = (
-    "Check the outcomes: they are all alike, or change at one score only, so that recalibration "
-    "would predict certainty."
+_MORE_ROWS = "About {rows} are needed to tell whether the error is within the tolerance."
+_ALIKE = "Check the outcomes: they are all alike, so that recalibration would predict certainty."
+_SEPARATED = (
+    "Check the outcomes: the predictions separate them perfectly, so that recalibration would "
+    "predict certainty."
 )
 _FEW_ROWS = "Recalibration would not lower the Brier score with so few rows: collect more."
 
@@ -255,6 +256,7 @@ class Findings:
     brier_score: float
     tolerance: float
     n: int
+    n_clusters: int | None
     kind: Kind
     is_refuted: bool
     is_hard: bool
@@ -449,14 +451,17 @@ class Findings:
             is_coarse = self.tolerance > _COARSE * rarer
             return [_RARE.format(rare=f"{100 * rarer:.2g}%") if is_coarse else _NOTHING]
         if math.isnan(self.brier_gain):
-            return [_ALIKE]
+            return [_SEPARATED if 0 < self.means[1] < 1 else _ALIKE]
         if self.brier_gain > 0:
             digits = decimals(0.0, self.brier_gain, 3)
             before, after = self.brier_score, self.brier_score - self.brier_gain
             texts = {"before": f"{before:.{digits}f}", "after": f"{after:.{digits}f}"}
             return [_RECALIBRATE.format(**texts)]
         if self.n_needed is not None:
-            return [_MORE_ROWS.format(rows=_round_up(self.n_needed))]
+            rows = f"{_round_up(self.n_needed)} rows"
+            if self.n_clusters is not None:
+                rows += f" in {_round_up(math.ceil(self.n_clusters * self.n_needed / self.n))} clusters"
+            return [_MORE_ROWS.format(rows=rows)]
         return [_FEW_ROWS] if self.is_significant else []
 
     @property
@@ -491,6 +496,6 @@ def _percent(probability: float, gap: float) -> str:
 
 
 def _round_up(n: int) -> str:
-    """Return a number of rows rounded up to two significant digits."""
+    """Return a number rounded up to two significant digits."""
     unit = 10 ** max(len(str(n)) - 2, 0)
     return f"{-(-n // unit) * unit:,}"
