@@ -18,6 +18,7 @@ from markdown.inlinepatterns import InlineProcessor
 _FORMULA = r"\$\$(?P<display>[^$]+)\$\$|\$(?P<inline>[^\s$](?:[^$]*[^\s$])?)\$(?![0-9])"
 # Before backslash escapes (180) and links, after code spans (190).
 _PRIORITY = 185
+_BAR, _PRIME = "&#x0007C;", "&#x02032;"
 
 
 class _Formula(InlineProcessor):
@@ -29,12 +30,30 @@ class _Formula(InlineProcessor):
         unknown = [text for text in element.itertext() if text.startswith("\\")]
         if unknown:
             raise ValueError(f"unknown LaTeX command {unknown[0]} in the formula {latex}")
+        _adjust(element)
         if display:
             # Formulas wider than a small screen scroll by themselves.
             wide = Element("span", {"style": "display: block; overflow: auto hidden"})
             wide.append(element)
             element = wide
         return element, m.start(0), m.end(0)
+
+
+def _adjust(formula: Element) -> None:
+    """Say what MathML cannot know of operators, so that they are spaced as in LaTeX."""
+    n_bars = 0
+    for one in formula.iter():
+        text = one.text or ""
+        if one.tag == "mo" and text == _BAR and "form" not in one.attrib:
+            # Bars enclose what lies between each pair of them.
+            one.attrib |= {"form": ("prefix", "postfix")[n_bars % 2], "stretchy": "false"}
+            n_bars += 1
+        elif one.tag == "mo" and text.isalpha():
+            # Names such as max.
+            one.attrib |= {"lspace": "0.17em", "rspace": "0.17em"}
+        elif one.tag == "msup" and one[1].text == _PRIME:
+            # It is raised by itself.
+            one.tag = "mrow"
 
 
 class _Formulas(Extension):

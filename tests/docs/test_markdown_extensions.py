@@ -1,5 +1,7 @@
 """Formulas become MathML, roles become links, and code is left as it is."""
 
+import re
+
 import pytest
 
 markdown = pytest.importorskip("markdown", reason="needs the docs tools")
@@ -19,6 +21,21 @@ def test_formula_in_a_line():
 
 def test_formula_on_its_own():
     assert 'display="block"' in html("$$x$$")
+
+
+def test_bars_open_and_close():
+    forms = ("prefix", "postfix", "prefix", "postfix")
+    found = re.findall('<mo form="([a-z]+)" stretchy="false">', html(r"$\lvert x \rvert + |y|$"))
+    assert tuple(found) == forms
+
+
+def test_names_of_functions_have_thin_spaces_around_them():
+    assert '<mo lspace="0.17em" rspace="0.17em">max</mo>' in html(r"$2 \max(x, y)$")
+
+
+def test_primes_are_not_raised_twice():
+    assert "<msup>" not in html("$f'(x)$")
+    assert "<msup>" in html("$x^2$")
 
 
 @pytest.mark.parametrize("text", ["costs $5 or $6", "`$x$`", "```\n$x$\n```", "a $ b $ c"])
