@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import calibrant as cb
+from calibrant.data.labels import read_labels
 from tests.tolerances import nearly
 
 P = np.array([0.1, 0.9, 0.6, 0.4, 0.75])
@@ -88,3 +89,9 @@ def test_swapped_arguments_are_noticed_wherever_the_fractions_are():
     labels = np.tile([0.0, 1.0], 5000)
     with pytest.raises(cb.CalibrantError, match="swapped"):
         cb.ece(fractions, labels)
+
+
+def test_a_mapping_of_one_column_has_its_labels():
+    names, code = read_labels({"region": ["b", "a", "b"]}, "groups", None, 3)
+    assert names == ["a", "b"]
+    assert code.tolist() == [1, 0, 1]

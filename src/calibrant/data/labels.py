@@ -320,6 +320,8 @@ def read_labels(
             read_labels(given[one], name, sample_weight, n_rows, allow_missing=allow_missing)
             for one in columns
         )
+    if isinstance(given, Mapping) and columns:
+        given = given[columns[0]]
     labels, missing = _labels(given, name)
     if missing.any() and not allow_missing:
         raise missing_values(name, missing)
