@@ -90,3 +90,11 @@ def test_refusals():
         decision_curve(cb.decision_curve(Y, P), standardize=True)
     with pytest.raises(CalibrantError, match="bandwidth"):
         murphy(Y, P, bandwidth=0.1)
+
+
+def test_thresholds_above_all_low_predictions_are_not_shown():
+    ax = decision_curve(Y, P / 10)
+    assert ax.get_xlim() == (0, nearly(1.1 * P.max() / 10))
+    decision_curve(Y, P, ax=ax)
+    assert ax.get_xlim() == (0, 1)
+    assert decision_curve(Y, P / 10, threshold=0.3).get_xlim() == (0, 0.3)

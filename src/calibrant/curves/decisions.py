@@ -392,6 +392,15 @@ def decision_curve(
     return curve_of(y_prob)
 
 
+def last_shown(curve: DecisionCurve) -> float:
+    """Return the threshold that a plot goes to: 1, unless all predictions are much lower."""
+    benefit = np.abs(curve.net_benefit)
+    # Above all predictions it is 0, but for rounding.
+    acted_on = curve.threshold[benefit > 1e-6 * benefit.max(initial=0.0)]
+    last = 1.1 * float(acted_on.max(initial=0.0))
+    return last if 0 < last < 0.5 else 1.0
+
+
 def read_thresholds(thresholds: Any, *, below_1: bool = False) -> FloatArray | None:
     """Return thresholds as float64, or None where none are given."""
     if thresholds is None:

@@ -194,6 +194,9 @@ def decision_curve(
     name = "standardized net benefit" if first.standardized else "net benefit"
     colors = _colors(ax, "decision", models)
     legend = _draw_pairs(ax, "decision", models, colors, pairs, name, "lost to miscalibration")
+    left, right = ax.get_xlim()
+    right = max(right if is_added else left, threshold or 0.0, *map(decisions.last_shown, curves))
+    ax.set_xlim(left, right)
     if not is_added:
         top = max(float(one.recalibrated.max()) for one in curves) or 1.0
         ax.set_ylim(-_BELOW_0 * top, 1.05 * top)

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, IntArray
 from calibrant.assessment.assess import Assessment
-from calibrant.curves.decisions import DecisionCurve, MurphyCurve
+from calibrant.curves.decisions import DecisionCurve, MurphyCurve, last_shown
 from calibrant.curves.reliability import Curve
 from calibrant.curves.reliability_view import (
     PointMasses,
@@ -480,7 +480,7 @@ def murphy_figure(models: Sequence[Model]) -> Spec:
 
 def decision_figure(models: Sequence[Model]) -> Spec:
     """Return the net benefits of all models at every threshold, beside treating all and none."""
-    data, top = [_reference((0, 1), (0, 0))], 0.0
+    data, top, last = [_reference((0, 1), (0, 0))], 0.0, 0.0
     for model in models:
         curve = DecisionCurve.of(model.assessment.murphy)
         names = ("net benefit", curve.net_benefit), ("recalibrated", curve.recalibrated)
@@ -489,9 +489,10 @@ def decision_figure(models: Sequence[Model]) -> Spec:
             data.append(_trace(curve.threshold, curve.treat_all, line=dots))
         data += _before_and_after(model, curve.threshold, *names)
         top = max(top, float(curve.recalibrated.max(initial=0.0)))
+        last = max(last, last_shown(curve))
     top = top or 1.0
     layout = {
-        "xaxis": _axis("threshold probability", range=[-_END, 1 + _END]),
+        "xaxis": _axis("threshold probability", range=[-_END * last, (1 + _END) * last]),
         "yaxis": _axis("net benefit", range=[-_BELOW_0 * top, 1.05 * top]),
         "hovermode": "x" if len(models) == 1 else "closest",
     }
