@@ -165,3 +165,17 @@ def test_a_result_is_drawn_as_it_is():
     group = FLARES.y_prob > 0.3
     curve = cb.subpopulation_curve(*FLARES, group=group, against="calibration")
     assert np.array_equal(longest(cumulative(curve)).get_ydata(), curve.deviation)
+
+
+def test_names_of_several_calls_do_not_overlap():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(size=1000)
+    ax = None
+    for shift in (-0.1, 0.1, -0.2, 0.2):
+        y = (rng.random(1000) < p + shift).astype(float)
+        ax = cumulative(y, {f"a model with a long name {shift}": p}, ax=ax)
+    ax.figure.draw_without_rendering()
+    places = [note.get_window_extent() for note in notes(ax)]
+    assert len(places) == 4
+    for i, place in enumerate(places):
+        assert not any(place.overlaps(other) for other in places[:i])

@@ -134,3 +134,19 @@ def test_results_and_a_figure_of_ones_own():
 def test_what_cannot_be_drawn_is_refused(options, sentence):
     with pytest.raises(cb.CalibrantError, match=sentence):
         small_multiples(*FLARES, **options)
+
+
+def test_the_lowest_panel_of_each_column_has_numbers():
+    panels = small_multiples(*FLARES, by=np.arange(731) % 5, n_columns=3)
+    labelled = [bool(ax.get_xlabel()) for ax in panels]
+    assert labelled == [False, False, True, True, True]
+    assert panels[2].xaxis.get_tick_params()["labelbottom"]
+    assert not panels[1].xaxis.get_tick_params()["labelbottom"]
+
+
+def test_long_words_are_divided_where_their_parts_join():
+    names = ["HistGradientBoostingClassifier", "a_model_with_a_very_long_name"]
+    panels = small_multiples(FLARES.y_true, dict.fromkeys(names, FLARES.y_prob))
+    titles = [ax.get_title() for ax in panels]
+    assert titles[0] == "HistGradientBoosting\nClassifier"
+    assert "_\n" in titles[1]

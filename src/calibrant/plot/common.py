@@ -68,6 +68,8 @@ _SEPARATOR = "   "
 _LINE_SPACING, _LABEL_AT = 1.5, 1.08
 # The space that text without a free corner adds at most, as a fraction of the height.
 _MOST_ADDED = 0.6
+# How much wider than in print text may be on a screen, whose letters are fitted to its dots.
+WIDER_ON_SCREEN = 1.06
 # Marks the text that these functions write.
 _LABEL = "_calibrant"
 
@@ -334,8 +336,9 @@ def write_inside(
     """Write lines, or a legend, into the first corner where they overlap nothing; return 0.
 
     Where there is no such corner they go above the Axes if that is allowed, or else into the first
-    one; return the fraction of the height of the Axes that they take. Corners are those of a
-    region, given by its left, bottom, width and height as fractions of the Axes.
+    one, below text that is there; return the fraction of the height of the Axes that they take.
+    Corners are those of a region, given by its left, bottom, width and height as fractions of the
+    Axes.
     """
     box = _box(ax, text, handles)
     if box is None:
@@ -353,11 +356,17 @@ def write_inside(
         box.remove()
         write_above(ax, text, handles)
     else:
+        texts = [one.get_window_extent() for one in _written(ax) if one is not box]
+        for text_box in sorted(texts, key=lambda one: -one.y1):
+            if text_box.overlaps(size.anchored(_ANCHORS[corners[0]], area)):
+                area = Bbox([area.min, [area.x1, text_box.y0]])
+        inside = area.transformed(ax.transAxes.inverted())
         _move(box, corners[0], inside, ax.transAxes)
         # On a nearly opaque ground it is legible on what lies beneath.
         ground = box.get_frame() if isinstance(box, Legend) else box.patch
         ground.set(visible=True, facecolor=ax.get_facecolor(), edgecolor="none", alpha=0.75)
-    return float(place.height / ax.get_window_extent().height)
+    above = region[1] + region[3] - inside.y1
+    return float(above + place.height / ax.get_window_extent().height)
 
 
 def write_or_widen(
@@ -396,6 +405,7 @@ def write_at_ends(
     place = spread_out(np.clip(to_axes(ends)[:, 1], 0.0, 1.0), apart)
     place -= max(place.max() - 1.0, 0.0)
     style: dict[str, Any] = {"textcoords": ax.transAxes, "va": "center", "fontsize": SMALL}
+    style["annotation_clip"] = False
     for label, end, at, color in zip(text.labels, ends, place, colors, strict=True):
         leader: dict[str, Any] = {"arrowstyle": "-", "color": color, "lw": 1.2}
         leader |= {"relpos": (0, 0.5), "shrinkA": 0, "shrinkB": 1}
@@ -516,7 +526,8 @@ def _overlaps(artist: Artist, place: Bbox) -> bool:
 def _side_by_side(ax: Axes, lines: Sequence[str]) -> list[str]:
     """Return lines joined to fewer ones that are no wider than an Axes."""
     joined: list[str] = []
-    width = size_in_points(ax)[0]
+    padding = 2 * _PAD * FontProperties(size=SMALL).get_size_in_points()
+    width = (size_in_points(ax)[0] - padding) / WIDER_ON_SCREEN
     for line in lines:
         if joined and text_width(pair := f"{joined[-1]}{_SEPARATOR}{line}") <= width:
             joined[-1] = pair

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -14,6 +15,7 @@ from matplotlib.font_manager import FontProperties
 from numpy.typing import ArrayLike
 
 from calibrant.assessment.assess import Assessment, AssessOptions, assess
+from calibrant.assessment.verdict import Verdict
 from calibrant.curves.reliability_view import Window
 from calibrant.data import validation
 from calibrant.data.classes import ROW_OPTIONS, ClassTable, one_problem, read_table
@@ -24,6 +26,7 @@ from calibrant.formatting import group_name, percent, shortened
 from calibrant.inference.cell_noise import read_codes
 from calibrant.plot.common import (
     SMALL,
+    WIDER_ON_SCREEN,
     Model,
     Panels,
     ShownAxes,
@@ -34,6 +37,7 @@ from calibrant.plot.common import (
     new_figure,
     read_models,
     size_in_points,
+    text_width,
 )
 from calibrant.plot.cumulative_plot import CumulativeDiagram, draw_cumulative, gather_cumulative
 from calibrant.plot.interval_plot import draw_intervals
@@ -43,15 +47,17 @@ from calibrant.plot.reliability_plot import Diagram, Layout, draw_diagrams, gath
 _SIZES = {"reliability": (2.3, 2.7), "cumulative": (3.0, 2.3)}
 _AROUND = 0.5
 _MOST_COLUMNS = 5
-# The maximum number of lines of a panel's name, and the mean width of letters, in sizes.
+# The maximum number of lines of a panel's name, and the mean width of letters, in sizes; where
+# words like RandomForestClassifier and random_forest can be divided.
 _MOST_LINES, _LETTER = 2, 0.55
+_JOINT = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=_)(?=[^_])")
 # The size of an assessment in inches, and its parts: left, bottom, width, height, as fractions.
 _WIDTH, _HEIGHT = 9.4, 6.2
 _RELIABILITY = (0.0, 0.0, 0.42, 0.8)
 _CUMULATIVE = (0.54, 0.42, 0.46, 0.36)
 _ESTIMATES = (0.54, 0.0, 0.46, 0.24)
-# The height of a line of its heading.
-_HEADING = 0.06
+# The height of a line of its heading, and how far to the left of its diagrams text begins.
+_HEADING, _OUTDENT = 0.06, 0.05
 
 
 def small_multiples(
@@ -125,9 +131,14 @@ def small_multiples(
     panels = Panels(figure.add_subplot(rows, columns, i, axes_class=ShownAxes) for i in places)
     draw = _draw_reliability if kind == "reliability" else _draw_cumulative
     draw(panels, models)
-    for ax, model in zip(panels, models, strict=True):
+    for i, (ax, model) in enumerate(zip(panels, models, strict=True)):
         ax.set_title(_wrapped(model.name, ax), fontsize="medium")
+        label = ax.get_xlabel()
         ax.label_outer()
+        if i + columns >= len(models):
+            # The lowest of its column, though perhaps not in the last row.
+            ax.set_xlabel(label)
+            ax.tick_params(axis="x", labelbottom=True)
     return panels
 
 
@@ -193,11 +204,19 @@ def _wrapped(name: str, ax: Axes) -> str:
     """Return the name of a panel in lines no wider than it, without its middle where too long."""
     size = FontProperties(size="medium").get_size_in_points()
     letters = max(int(size_in_points(ax)[0] / (_LETTER * size)), _MOST_LINES)
-    lines = textwrap.wrap(name, letters)
+    lines = _lines(name, letters)
     most = _MOST_LINES * letters
     while len(lines) > _MOST_LINES:
-        lines, most = textwrap.wrap(shortened(name, most), letters), most - 1
+        lines, most = _lines(shortened(name, most), letters), most - 1
     return "\n".join(lines)
+
+
+def _lines(name: str, letters: int) -> list[str]:
+    """Return lines of at most so many letters; a word that is longer ends one where parts join."""
+    # A vertical tab is a space to break at, and is taken out again.
+    words = [_JOINT.sub("\v", one) if len(one) > letters else one for one in name.split(" ")]
+    lines = textwrap.wrap(" ".join(words), letters, replace_whitespace=False)
+    return [line.replace("\v", "") for line in lines]
 
 
 def assessment(
@@ -246,21 +265,9 @@ def assessment(
     if found is None:
         model.check_options("assessment", assess)
         found = assess(model.y_true, model.y_prob, **options)
+    is_new = ax is None
     ax = axes_or_new(ax, _WIDTH, _HEIGHT)
     ax.set_axis_off()
-    # The verdict goes across the top, its heading large.
-    style: dict[str, Any] = {"transform": ax.transAxes, "va": "top"}
-    heading = _filled(f"{found.verdict.heading}.", ax, "large")
-    ax.text(-0.05, 1.0, heading, fontsize="large", weight="bold", **style)
-    below = 1.0 - _HEADING * (1 + heading.count("\n"))
-    ax.text(
-        -0.05,
-        below,
-        _filled(found.verdict.details, ax, SMALL),
-        fontsize=SMALL,
-        linespacing=1.4,
-        **style,
-    )
     view = found.reliability_view("smooth")
     diagram = Diagram(view, view.measured)
     draw_diagrams(ax.inset_axes(_RELIABILITY), [diagram], Layout(inside=True))
@@ -269,10 +276,24 @@ def assessment(
     label = f"calibration error, {percent(found.settings.level)} interval; | raw value"
     names = [measure_label(one) for one in found.estimates]
     draw_intervals(ax.inset_axes(_ESTIMATES), names, found.estimates, label)
+    if is_new:
+        # How wide it is, the layout decides.
+        ax.figure.figure.draw_without_rendering()
+    _write_verdict(ax, found.verdict)
     return ax
 
 
+def _write_verdict(ax: Axes, verdict: Verdict) -> None:
+    """Write a verdict across the top, its heading large."""
+    style: dict[str, Any] = {"x": -_OUTDENT, "transform": ax.transAxes, "va": "top"}
+    heading = _filled(f"{verdict.heading}.", ax, "large")
+    ax.text(y=1.0, s=heading, fontsize="large", weight="bold", **style)
+    below = 1.0 - _HEADING * (1 + heading.count("\n"))
+    details = _filled(verdict.details, ax, SMALL)
+    ax.text(y=below, s=details, fontsize=SMALL, linespacing=1.4, **style)
+
+
 def _filled(text: str, ax: Axes, size: str) -> str:
-    """Return text in lines of letters of a size that are no longer than an Axes is wide."""
-    letter = _LETTER * FontProperties(size=size).get_size_in_points()
-    return textwrap.fill(text, int(float(size_in_points(ax)[0]) / letter))
+    """Return text in lines of letters of a size that end where an Axes does."""
+    letter = WIDER_ON_SCREEN * text_width(text, size) / len(text)
+    return textwrap.fill(text, int((1 + _OUTDENT) * float(size_in_points(ax)[0]) / letter))

@@ -240,7 +240,7 @@ def _draw_several(ax: Axes, sweeps: list[BinsSweep]) -> Ends:
     # Below the names at the ends of the lines.
     place: dict[str, Any] = {"loc": "lower left", "bbox_to_anchor": (1 - _FOR_NAMES, 0)}
     labels = ["ECE", _SMOOTHED, "smECE"]
-    ax.legend(handles, labels, frameon=False, fontsize=SMALL, borderaxespad=0, **place)
+    ax.legend(handles, labels, frameon=False, fontsize=SMALL, borderaxespad=0.5, **place)
     return ends
 
 
