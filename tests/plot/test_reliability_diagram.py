@@ -567,3 +567,51 @@ def test_bands_of_several_models_are_lighter():
     several = reliability(FLARES.y_true, {"a": FLARES.y_prob, "b": FLARES.y_prob**2}).collections
     of_alone, of_several = (max(c.get_alpha() or 0 for c in found) for found in (alone, several))
     assert of_several < of_alone
+
+
+def test_long_notes_of_deviations_stay_within_the_figure():
+    ax = reliability(*simulate("overconfident", 20_000, rng=0), deviation=True)
+    figure = ax.figure
+    for dpi in (72, 100, 200):
+        figure.set_dpi(dpi)
+        figure.draw_without_rendering()
+        (note,) = notes(ax)
+        assert note.get_window_extent().x1 <= figure.bbox.x1
+
+
+def test_many_models_on_axes_of_logits_are_named():
+    rows = simulate("overconfident", 2000, rng=0)
+    models = dict.fromkeys("abcd", rows.y_prob)
+    ax = reliability(rows.y_true, models, scale="logit")
+    ax.figure.draw_without_rendering()
+    names = [one for one in ax.texts if one.get_text()[0] in "abcd"]
+    assert len(names) == 4
+    for one in names:
+        assert ax.bbox.y0 <= one.get_window_extent().y0 <= ax.bbox.y1
+
+
+def test_curves_on_axes_of_logits_end_where_scores_do():
+    rng = np.random.default_rng(0)
+    p = rng.uniform(0.2, 0.7, 3000)
+    y = (rng.random(3000) < p).astype(float)
+    (line,) = of_kind(reliability(y, p, scale="logit"), LineCollection)
+    x = np.concatenate(line.get_segments())[:, 0]
+    assert p.min() <= x.min()
+    assert x.max() <= p.max()
+
+
+def test_densities_leave_out_intervals_of_few_rows():
+    p = np.r_[np.linspace(0.1, 0.2, 500), 0.8, 0.81]
+    y = np.arange(502) % 2
+    (line,) = of_kind(reliability(y, p, method="density", bandwidth=0.01), LineCollection)
+    assert np.concatenate(line.get_segments())[:, 0].max() < 0.3
+
+
+def test_a_single_score_at_the_edge_has_its_outcomes_below():
+    bars = of_kind(reliability(np.arange(500) % 5 < 2, np.full(500, 0.3)), StepPatch)
+    assert len(bars) == 2
+    for one in bars:
+        heights, edges, baseline = one.get_data()
+        width = np.diff(edges)[heights != baseline]
+        assert width > 0.8 * np.diff(edges).max()
+        assert not one.get_clip_on()

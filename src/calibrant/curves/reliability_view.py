@@ -58,6 +58,8 @@ _BINS = 10_000
 _ROUNDING = 2.0**-50
 # A cell of a sketch holds one score if its rows have at most this standard deviation, in widths.
 _MAX_SPREAD = 0.05
+# An interval by itself, where a kernel estimate is known, is shown if it holds so many rows.
+_MIN_RUN = 5
 # The opacity of bars: of one that holds next to no rows, and of the one that holds most.
 _FAINT, _STRONG = 0.05, 0.3
 # The names of the axes: whether of confidences, and whether of deviations.
@@ -193,7 +195,7 @@ class ReliabilityView:
 
         Smoothed residuals end where rows do. Another kernel estimate is known where the kernel
         weights of the rows add up to at least that of one row a bandwidth away, and no farther than
-        a bandwidth from all scores.
+        a bandwidth from all scores; but not in intervals that hold fewer than five rows.
         """
         curve, h = self.curve, self.curve.bandwidth
         known = np.isfinite(curve.y)
@@ -204,6 +206,7 @@ class ReliabilityView:
             known &= (curve.x >= low - h) & (curve.x <= high + h)
         if self.n is not None:
             known &= curve.density >= math.exp(-0.5) / (self.n * h * math.sqrt(2 * math.pi))
+            known = _held(known, self.n * curve.density * np.gradient(curve.x))
         return known
 
     def drawn(self, window: Window, *, deviation: bool = False) -> Curve:
@@ -336,7 +339,7 @@ def view_of_rows(
     if scale == "logit":
         # A sketch knows sums over even bins alone.
         known = table_of(problem, _logit_bins()) if problem.is_exact else None
-        return replace(view, outcomes=known)
+        return replace(view, curve=_within(curve, score_range(problem)), outcomes=known)
     n_narrow = _NARROW_BINS // 2 if curve.method == "loess" else _NARROW_BINS
     narrow = UniformBins.of(_narrow_bins(problem, Window.around([view]), n_narrow))
     return replace(view, outcomes=table_of(problem, narrow))
@@ -382,6 +385,23 @@ def _measured(problem: Problem, options: Mapping[str, Any]) -> Estimate | ScoreD
 
 def _only(options: Mapping[str, Any], *names: str) -> dict[str, Any]:
     return {name: options[name] for name in names if name in options}
+
+
+def _held(known: Mask, rows: FloatArray) -> Mask:
+    """Return a mask without runs that hold very few rows, unless none holds more."""
+    runs = np.flatnonzero(np.diff(known, prepend=False, append=False)).reshape(-1, 2)
+    n = np.array([rows[slice(*run)].sum() for run in runs])
+    kept = known.copy()
+    for run in runs[n < min(_MIN_RUN, n.max(initial=0.0))]:
+        kept[slice(*run)] = False
+    return kept
+
+
+def _within(curve: Curve, scores: FloatArray) -> Curve:
+    """Return a curve that ends where scores do: in logits, what lies beyond is much of the axis."""
+    held = (curve.x >= scores[0]) & (curve.x <= scores[1])
+    y, low, high = (np.where(held, part, np.nan) for part in (curve.y, curve.low, curve.high))
+    return replace(curve, y=y, low=low, high=high)
 
 
 def _narrow_bins(problem: Problem, window: Window, n: int = _NARROW_BINS) -> int:

@@ -65,6 +65,8 @@ _AREA_OF_ALL, _MINIMUM_AREA, _MAXIMUM_AREA = 450.0, 8.0, 150.0
 # The margin below: the height of its line, how far marks reach from it, and the minimum length of a
 # mark, so that a single row is seen among many; as fractions of the height of the Axes.
 _LEVEL, _REACH, _TICK = 0.075, 0.07, 0.006
+# The number of narrow bins that a window has at most.
+_BINS = 200
 # The margin on the right: the number of bars, their base, how far they reach, and the minimum
 # length of one, as fractions of the margin.
 _BARS, _BASE, _BAR, _SHORT = 50, 0.1, 0.85, 0.03
@@ -256,7 +258,11 @@ def _points(ax: Axes, curve: Curve, color: Any, frame: Frame, *, joined: bool) -
     stick: dict[str, Any] = {"color": color, "lw": LINE_WIDTH, "zorder": 3}
     if curve.band == "consistency":
         stick = {"color": MUTED, "alpha": 0.35, "lw": 6, "zorder": 1.5}
-    frame.clip(ax, ax.vlines(curve.x, curve.low, curve.high, **stick))
+    sticks = ax.vlines(curve.x, curve.low, curve.high, **stick)
+    if frame.holds(np.tile(curve.x, 2), np.append(curve.low, curve.high)).all():
+        sticks.set_clip_on(False)
+    else:
+        frame.clip(ax, sticks)
     style = {"marker": "o", "ms": 5, "mfc": "white", "mec": color, "mew": LINE_WIDTH}
     style |= {"ls": "-" if joined else "none", "lw": 0.8, "color": color}
     (line,) = ax.plot(curve.x, curve.y, zorder=4, **style)
@@ -373,11 +379,16 @@ def draw_strip(
     if frame.strip != "outcomes":
         return
     ax.plot((0, 1 - frame.side), (_LEVEL, _LEVEL), color=MUTED, lw=0.5, transform=ax.transAxes)
+    window = frame.window
+    if frame.scale == "probability":
+        # The bin of a score at an end of the window may lie beyond it.
+        beyond = window.span / _BINS
+        window = Window(window.low - beyond, window.high + beyond)
     # The strip of one model is grey; those of others are outlines in their own colours.
     for view, color in zip(views, colors, strict=True):
         style: dict[str, Any] = {"color": color if is_added else _GREY, "fill": not is_added}
         if view.rows is not None:
-            _draw_outcomes(ax, view.rows, frame.window, **style)
+            _draw_outcomes(ax, view.rows, window, **style)
         elif view.is_smooth:
             _draw_density(ax, view, frame.window, **style)
 
@@ -391,7 +402,7 @@ def _draw_outcomes(ax: Axes, table: BinTable, window: Window, color: Any, *, fil
     is_shown = np.diff(edges) > 0
     for weight, sign in ((ones[is_shown], 1), (zeros[is_shown], -1)):
         length = np.where(weight > 0, _TICK + (_REACH - _TICK) * weight / maximum, 0.0)
-        style: dict[str, Any] = {"color": color, "fill": fill, "lw": 0.9}
+        style: dict[str, Any] = {"color": color, "fill": fill, "lw": 0.9, "clip_on": False}
         style |= {"baseline": _LEVEL, "transform": ax.get_xaxis_transform()}
         ax.stairs(_LEVEL + sign * length, np.unique(edges), **style)
 

@@ -77,8 +77,9 @@ def reliability(
 ) -> Axes:
     """Draw a reliability diagram: observed frequency against predicted probability.
 
-    A smooth curve is wider where scores are denser, and ends where the rows, weighted by the
-    kernel, count for less than one row a bandwidth away; loess has one width. An isotonic curve is
+    A smooth curve is wider where scores are denser. It ends where the rows, weighted by the kernel,
+    count for less than one row a bandwidth away, and leaves out intervals between such gaps that
+    hold fewer than five rows; loess has one width. An isotonic curve is
     heavier where it is level. Bars of a binned curve are darker the more rows they hold, with the
     number of rows below them or, where bars are too narrow, the range of all; points have their
     intervals.
@@ -370,13 +371,14 @@ def _write(
     text = LegendText.of([(diagram.name, diagram.note) for diagram in diagrams], shared)
     if many and not is_added:
         curves = [one.view.drawn(frame.window, deviation=frame.deviation) for one in diagrams]
-        write_at_ends(ax, text, [_end(curve) for curve in curves], colors)
+        write_at_ends(ax, text, [_end(curve, frame) for curve in curves], colors)
     else:
         handles = [Line2D([], [], color=color, lw=3) for color in colors]
         write_inside(ax, text, handles, **place)
 
 
-def _end(curve: Curve) -> tuple[float, float]:
-    """Return the last known point of a curve."""
+def _end(curve: Curve, frame: Frame) -> tuple[float, float]:
+    """Return the last known point of a curve, or the point of the frame next to it."""
     last = np.flatnonzero(np.isfinite(curve.y))[-1]
-    return float(curve.x[last]), float(curve.y[last])
+    x = np.clip(curve.x[last], frame.window.low, frame.window.high)
+    return float(x), float(np.clip(curve.y[last], frame.low, frame.high))
