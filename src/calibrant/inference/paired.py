@@ -262,21 +262,28 @@ class MeanLoss:
 
     mean: float
     standard_error: float
-    dof: int
+    dof: float
 
     @classmethod
     def of(cls, losses: Losses, cluster: Index | None) -> MeanLoss:
-        """Return the mean of losses of independent rows, or of independent clusters of rows."""
+        """Return the mean of losses of independent rows, or of independent clusters of rows.
+
+        A row draws the mean towards itself, which hides a fraction of its variance as large as its
+        fraction of the weight. There are as many degrees of freedom as for equal weights with the
+        same sum of squares.
+        """
         w, total = losses.w, float(losses.w.sum())
         mean = float(np.dot(w, losses.observed)) / total
-        deviation = w * (losses.observed - mean)
+        deviation, fraction = w * (losses.observed - mean), w / total
         if cluster is not None:
             deviation = np.bincount(cluster, deviation).astype(np.float64)
-        n = len(deviation)
-        variance = float(np.dot(deviation, deviation)) * n / (n - 1)
+            fraction = np.bincount(cluster, fraction).astype(np.float64)
+        shown = np.maximum(1 - fraction, np.finfo(float).eps)
+        variance = float(np.square(deviation) @ (1 / shown))
         if losses.is_rare:
             variance = max(variance, losses.predicted_variance())
-        return cls(mean, math.sqrt(variance) / total, n - 1)
+        dof = max(1 / float(fraction @ fraction) - 1, 1.0)
+        return cls(mean, math.sqrt(variance) / total, dof)
 
     @classmethod
     def of_pairs(cls, row_sums: FloatArray, w: FloatArray, cluster: Index) -> MeanLoss:

@@ -106,7 +106,7 @@ def calibration_gain(
         smooth_monotone and the identity; under the log score the best of temperature, platt, beta
         and the identity.
     cv : int
-        Number of folds, drawn at random and stratified by outcome.
+        Number of folds, drawn at random.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     sample_weight : array_like, optional

@@ -330,9 +330,11 @@ def read_rows(
 
 
 def assign_folds(table: Table, weight: AnyArray | None, cv: int, rng: int | Generator) -> Index:
-    """Return the fold of each row, stratified by outcome.
+    """Return the fold of each row, at random.
 
-    Rows of weight 0, which no fit depends on, are assigned after all others.
+    Not stratified by outcome: with as many events in each fold as in the others, the cost of
+    fitting the level would count as a gain. Rows of weight 0, which no fit depends on, are assigned
+    after all others.
     """
     cv, n = validation.as_count(cv, "cv"), n_rows(table)
     is_ignored = np.zeros(n, dtype=bool) if weight is None else weight == 0
@@ -345,10 +347,8 @@ def assign_folds(table: Table, weight: AnyArray | None, cv: int, rng: int | Gene
             rows="rows" if n_weighted == n else "rows with positive weight",
             maximum=n_weighted,
         )
-    _, outcome = columns(table)
-    stratum = outcome.argmax(axis=1) if outcome.ndim == 2 else outcome
     order = read_generator(rng).permutation(n)
-    order = order[np.lexsort((stratum[order], is_ignored[order]))]
+    order = order[np.argsort(is_ignored[order], kind="stable")]
     fold = np.empty(n, dtype=np.intp)
     fold[order] = np.arange(n) % cv
     return fold

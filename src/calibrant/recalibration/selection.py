@@ -72,7 +72,7 @@ def recalibrate(
         platt, beta, quadratic, isotonic and residual, of which only the last may change the order
         of predictions; for several classes temperature, vector and matrix.
     cv : int
-        Number of folds, drawn at random and stratified by outcome.
+        Number of folds, drawn at random.
     score : {"brier", "log"}
         The proper score to lower.
     level : float
@@ -216,7 +216,7 @@ def cross_fitted(
     y_true : array_like of outcomes or soft labels
         Outcomes: 0/1, bool, yes/no, soft in [0, 1], two labels (see `pos_label`) or classes.
     cv : int
-        Number of folds, drawn at random and stratified by outcome.
+        Number of folds, drawn at random.
     rng : int or numpy.random.Generator
         Seed or generator; the same seed gives the same result.
     sample_weight : array_like, optional

@@ -348,7 +348,7 @@ class GroupSection:
     """The section on groups."""
 
     summary: str
-    # In how many of them miscalibration was detected that may exceed the tolerance, in words.
+    # In how many of them miscalibration may exceed the tolerance, by their tests or intervals.
     worrying: str
     caption: str
     level: str
@@ -382,15 +382,18 @@ def group_section(
         [lines[k].detected for k in kept],
         texts,
     )
-    n, n_groups = sum(line.detected for line in lines), counted(len(table), "group")
+    detected = [line.detected for line in lines]
+    answers = list(zip(detected, (row.answer for row in table), strict=True))
+    beyond = answers.count((False, "beyond tolerance"))
+    worrying = sum(detected) - answers.count((True, "within tolerance")) + beyond
+    n_groups = counted(len(table), "group")
     summary = (
-        f"Miscalibration detected in {n or 'none'} of {n_groups}, with P-values adjusted by "
-        f"{_ADJUSTMENTS.get(table.adjust, table.adjust)}."
+        f"Miscalibration detected in {sum(detected) or 'none'} of {n_groups}, with P-values "
+        f"adjusted by {_ADJUSTMENTS.get(table.adjust, table.adjust)}."
     )
-    worrying = sum(
-        line.detected and row.answer != "within tolerance"
-        for line, row in zip(lines, table, strict=True)
-    )
+    if beyond:
+        others = "another" if beyond == 1 else f"{beyond} others"
+        summary += f" The intervals of {others}, not adjusted, are beyond the tolerance."
     overall = f"miscalibrated in {worrying} of {n_groups}" if worrying else ""
     return GroupSection(summary, overall, caption, level, mean_names, lines, figure)
 

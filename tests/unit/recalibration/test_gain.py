@@ -51,6 +51,15 @@ def test_the_two_kinds(name):
     assert found.value > 3 * found.standard_error
 
 
+def test_the_level_is_not_fitted_for_nothing():
+    # With as many events in every fold, the level of the others would be right, and a gain.
+    gains = []
+    for seed in range(100):
+        y, p = simulate("perfect", 100, rng=seed)
+        gains.append(calibration_gain(y, p, method="shift", rng=seed).value)
+    assert np.mean(gains) < -0.0012
+
+
 def test_calibrated_predictions_gain_nothing_on_average():
     gains, miscalibrations, z = [], [], []
     for seed in range(40):

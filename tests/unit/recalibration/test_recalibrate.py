@@ -42,12 +42,10 @@ def test_no_map_was_fitted_to_the_rows_it_recalibrates():
     assert rc.cross_fitted(Memory(), p, y).tolist() == [0] * 50
 
 
-def test_folds_are_even_in_size_and_outcome():
-    y = np.array([1] * 12 + [0] * 91)
-    table = read_rows(y, np.full(103, 0.5), None, None)
+def test_folds_are_even_in_size():
+    table = read_rows(np.arange(103) < 12, np.full(103, 0.5), None, None)
     fold = assign_folds(table, None, 5, 0)
     assert sorted(np.bincount(fold)) == [20, 20, 21, 21, 21]
-    assert set(np.bincount(fold[y == 1])) == {2, 3}
     assert fold.tolist() == assign_folds(table, None, 5, 0).tolist()
     assert fold.tolist() != assign_folds(table, None, 5, 1).tolist()
 
