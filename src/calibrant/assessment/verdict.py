@@ -460,7 +460,8 @@ class Findings:
         if self.n_needed is not None:
             rows = f"{_round_up(self.n_needed)} rows"
             if self.n_clusters is not None:
-                rows += f" in {_round_up(math.ceil(self.n_clusters * self.n_needed / self.n))} clusters"
+                clusters = math.ceil(self.n_clusters * self.n_needed / self.n)
+                rows += f" in {_round_up(clusters)} clusters"
             return [_MORE_ROWS.format(rows=rows)]
         return [_FEW_ROWS] if self.is_significant else []
 
