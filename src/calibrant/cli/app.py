@@ -4,7 +4,7 @@
 code meaning
 ==== ==========================================================
 0    done
-1    done, and a threshold given with ``--fail-if`` is exceeded
+1    done, and a condition given with ``--fail-if`` holds
 2    bad input: a command line, a file, a column, a value
 70   a fault in calibrant itself
 130  interrupted from the keyboard
@@ -79,7 +79,7 @@ def application() -> Typer:
     ) -> None:
         """Measure the calibration of predicted probabilities, with intervals and tests.
 
-        Exit codes: 0 done, 1 a threshold of --fail-if is exceeded, 2 bad input.
+        Exit codes: 0 done, 1 a condition of --fail-if holds, 2 bad input.
         """
 
     app = typer.Typer(
