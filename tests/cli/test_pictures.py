@@ -107,7 +107,7 @@ def test_along_keeps_rows_however_many(run, forecasts, monkeypatch):
         (("--kind", "bins"), "leave out --kind"),
         (("--by", "g"), "leave out --by"),
         (("--along", "h"), "there is no column 'h'"),
-        (("--along", "y"), "--along must not be the label itself"),
+        (("--along", "y"), "--along must not be the column of --label; got 'y'"),
     ],
 )
 def test_what_does_not_go_with_along(run, forecasts, options, sentence):

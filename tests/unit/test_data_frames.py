@@ -125,6 +125,30 @@ def test_a_missing_label_of_one_column_of_groups(make):
         ),
         (lambda frame: cb.assess("rain", "p", data=[1]), "data must be a dataframe in memory"),
         (lambda frame: cb.compare("rain", "p", data=frame), "at least two models by name"),
+        (
+            lambda frame: cb.assess("rain", "rain", data=frame),
+            "y_prob must not be the column of y_true; got 'rain'",
+        ),
+        (
+            lambda frame: cb.compare("rain", {"a": "p", "b": "rain"}, data=frame),
+            "y_prob must not be the column of y_true",
+        ),
+        (
+            lambda frame: cb.estimate("ece", "rain", "p", data=frame, clusters="rain"),
+            "clusters must not be the column of y_true",
+        ),
+        (
+            lambda frame: cb.clinical_summary("rain", "p", data=frame, sample_weight="rain"),
+            "sample_weight must not be the column of y_true",
+        ),
+        (
+            lambda frame: cb.by_group("rain", "p", "rain", data=frame),
+            "groups must not be the column of y_true; got 'rain'",
+        ),
+        (
+            lambda frame: cb.by_group("rain", "p", ["site", "rain"], data=frame),
+            "groups must not be the column of y_true",
+        ),
         (lambda frame: cb.assess("rain", "p", data=frame, align="no"), "align must be True or"),
     ],
 )

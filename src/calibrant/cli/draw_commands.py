@@ -99,8 +99,6 @@ def plot(
     if along is not None and (kind is not None or request.by):
         other = "--by" if kind is None else "--kind"
         raise CalibrantError(f"--along is a diagram of its own: leave out {other}")
-    if along is not None and along == request.label:
-        raise CalibrantError(f"--along must not be the label itself; both are {along!r:.60}")
     path = check_out(out, tuple(_METADATA), request.files)
     models = read(replace(request, along=along, all=True), needs_rows=along is not None)
     with shown("drawing"):

@@ -24,7 +24,7 @@ from calibrant._base import AnyArray
 from calibrant.cli.messages import is_terminal, say
 from calibrant.cli.options import Request
 from calibrant.data.labels import class_names, n_common
-from calibrant.data.validation import check_choice
+from calibrant.data.validation import check_choice, check_not_label
 from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, inventory
 from calibrant.io.files import Reader, paths_of
@@ -128,6 +128,14 @@ def _chosen(request: Request, file: OpenFile) -> Columns:
         any_label = request.pos_label is not None or bool(request.classes)
         (label,) = _inferred(file, {*taken, *probs}, _LABEL, any_label=any_label)
         inferred["--label"] = repr(label)
+    others = {
+        "classes" if request.classes else "prob": probs,
+        "weight": [request.weight],
+        "by": request.by,
+        "clusters": [request.clusters],
+        "along": [request.along],
+    }
+    check_not_label([label], others, "label")
     if inferred:
         say("taking " + " and ".join(f"{option} {name}" for option, name in inferred.items()))
     # Sketches are made by one column of groups; of several, rows are held in memory.
@@ -241,10 +249,17 @@ def local_files(request: Request) -> Iterator[list[Path]]:
 
 
 def named_files(names: Sequence[str]) -> list[str]:
-    """Return the files that names and patterns mean."""
-    return [
+    """Return the files that names and patterns mean, each of which must be meant once."""
+    files = [
         file for name in names for file in ([name] if name == "-" else map(str, paths_of(name)))
     ]
+    seen: dict[Path, str] = {}
+    for file in files:
+        path = Path(file).resolve()
+        if path in seen and file != "-":
+            raise CalibrantError(f"each file must be given once; {file!r} is {seen[path]!r} again")
+        seen[path] = file
+    return files
 
 
 def is_sketch(path: Path) -> bool:

@@ -377,10 +377,14 @@ def read_columns(data: Any, align: Any, **arguments: Any) -> tuple[Any, ...]:
     """Return arguments that describe rows, names replaced by the columns of `data` they name.
 
     A text names a column, a list of texts a dataframe of columns, and in a mapping each value is
-    one or the other; everything else is returned as it is. With `align`, those that have an index
-    must have the same one; otherwise all indexes are dropped.
+    one or the other; everything else is returned as it is. No other argument may name the column
+    of `y_true`. With `align`, those that have an index must have the same one; otherwise all
+    indexes are dropped.
     """
     frame = None if data is None else _frame(data)
+    if frame is not None:
+        names = {name: list(_named(value)) for name, value in arguments.items()}
+        validation.check_not_label(names.pop("y_true"), names, "y_true")
     found = {name: _resolved(frame, name, value) for name, value in arguments.items()}
     if not as_flag(align, "align"):
         return tuple(map(_without_index, found.values()))
@@ -429,6 +433,15 @@ def _frame(data: Any) -> Any:
             hint="collect it first, or make a sketch of it with calibrant.sketch",
         )
     return frame
+
+
+def _named(value: Any) -> Iterator[str]:
+    """Yield the names of columns in an argument."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping | list | tuple):
+        for one in value.values() if isinstance(value, Mapping) else value:
+            yield from _named(one)
 
 
 def _resolved(frame: Any, argument: str, value: Any) -> Any:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any
@@ -171,6 +171,20 @@ def keywords(function: Callable[..., Any]) -> list[str]:
     """Return the names of the arguments that a function takes by keyword alone."""
     found = signature(function).parameters.values()
     return [one.name for one in found if one.kind is one.KEYWORD_ONLY]
+
+
+def check_not_label(
+    label: Collection[str], others: Mapping[str, Iterable[str | None]], name: str
+) -> None:
+    """Refuse a column of outcomes, which the argument `name` names, as that of another argument.
+
+    `others` are the columns that each other argument names.
+    """
+    for argument, columns in others.items():
+        for column in columns:
+            if column in label:
+                rule = f"must not be the column of {{{name}}}"
+                raise CalibrantError(rule, argument=argument, value=column)
 
 
 def as_count(

@@ -52,7 +52,9 @@ class Columns:
         for name, role in ((label, "label"), (weight, "weight"), (by, "by")):
             if not isinstance(name, str) and (name is not None or role == "label"):
                 raise CalibrantError("must be the name of a column", argument=role, value=name)
+        others = {"weight": (weight,), "by": (by,)}
         if isinstance(prob, str):
+            validation.check_not_label([label], {"prob": (prob,), **others}, "label")
             return cls(label, (prob,), (), weight, by)
         if by is not None:
             raise CalibrantError(
@@ -66,6 +68,7 @@ class Columns:
             raise CalibrantError(rule, argument="prob", value=prob)
         if len(set(probs)) < len(probs):
             raise CalibrantError("must name each column once", argument="prob", value=list(probs))
+        validation.check_not_label([label], {"prob": probs, **others}, "label")
         return cls(label, probs, tuple(prob) if is_mapping else (), weight, is_multiclass=True)
 
     def named(self) -> Iterator[tuple[Role, str]]:

@@ -81,9 +81,9 @@ def test_groups_of_any_type(form, groups):
 
 
 @EAGER_AND_LAZY
-def test_groups_may_be_the_labels_themselves(form):
-    made = sketch(form({"p": [0.1, 0.2], "y": [0, 1]}), label="y", prob="p", by="y")
-    assert made[1] == Sketch().update([1], [0.2])
+def test_groups_may_be_the_probabilities_themselves(form):
+    made = sketch(form({"p": [0.1, 0.2], "y": [0, 1]}), label="y", prob="p", by="p")
+    assert made[0.2] == Sketch().update([1], [0.2])
 
 
 @EAGER_AND_LAZY
@@ -294,6 +294,10 @@ def test_no_rows(form):
         ({"prob": 0}, "prob must be the name of a column, or name at least two"),
         ({"prob": ["p"]}, "or name at least two"),
         ({"prob": ["p", "p"]}, "prob must name each column once"),
+        ({"prob": "y"}, "prob must not be the column of label; got 'y'"),
+        ({"prob": ["p", "y"]}, "prob must not be the column of label; got 'y'"),
+        ({"by": "y"}, "by must not be the column of label; got 'y'"),
+        ({"weight": "y"}, "weight must not be the column of label; got 'y'"),
         (
             {"prob": ["p", "y"], "by": "t"},
             "by must be left out where prob names one column per class",
