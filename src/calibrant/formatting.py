@@ -26,6 +26,7 @@ _MAX_ROWS, _END_ROWS = 60, 10
 # Numbers in this range have a fixed number of decimals in tables, others significant digits.
 _FIXED_RANGE = (1e-3, 1e4)
 _MISSING = "-"
+_NO_GROUP = "(none)"
 _LATEX_SPECIAL = re.compile(r"[&%$#_{}]")
 # A hyphen before a number, not within a name.
 _LATEX_HYPHEN = re.compile(r"(?<!\w)-(?=\d)")
@@ -113,15 +114,27 @@ def counted(n: int, noun: str) -> str:
 
 
 def group_name(group: object) -> str:
-    """Return the name of a group for people, labels of several columns one after the other."""
+    """Return the name of a group for people, labels of several columns one after the other.
+
+    Text is quoted where it could be taken for another group: with spaces that are not shown, or
+    called like the group of rows that have none.
+
+    Examples
+    --------
+    >>> group_name("web"), group_name(" web"), group_name(None), group_name(("web", 2024))
+    ('web', "' web'", '(none)', 'web, 2024')
+    """
     if isinstance(group, tuple):
         return ", ".join(map(group_name, group))
-    return "(none)" if group is None else str(group)
+    name = _NO_GROUP if group is None else str(group)
+    is_unclear = name != " ".join(name.split()) or name in ("", _NO_GROUP)
+    return repr(name) if isinstance(group, str) and is_unclear else name
 
 
 def percent(value: float) -> str:
     """Return a proportion, such as a confidence level, in percent."""
-    return f"{100 * value:g}%"
+    text = f"{100 * value:g}%"
+    return f"{100 * value:.15g}%" if text == "100%" else text
 
 
 def plain_p_value(value: float, *, is_bound: bool = False) -> tuple[str, str]:

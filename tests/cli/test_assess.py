@@ -171,7 +171,7 @@ def test_what_is_wrong_in_a_pipe_is_in_standard_input(run):
     assert done.code == 2
     assert "got 7.0 in row 2 of standard input.csv" in done.err
     done = run("assess", "-", "--label", "z", "--prob", "p", stdin=b"p,y\n0.5,1\n")
-    assert done.err.startswith("calibrant: standard input.csv: there is no column 'z'")
+    assert done.err.startswith("calibrant: standard input: there is no column 'z'")
 
 
 def test_a_cut_gzip_pipe(run):
@@ -249,6 +249,7 @@ def test_more_rows_than_memory_should_hold_become_a_sketch(run, forecasts, rows,
     assert done.err == "calibrant: there are more than 399 rows: they are kept as a sketch\n"
     by = json.loads(run("assess", forecasts, *NAMED, *QUICK, "--by", "g", "--json").out)
     assert [row["group"] for row in by["rows"]] == ["a", "b", "c"]
+    assert by["by"] == ["g"]
 
 
 def test_rows_left_out_count_as_rows_read(run, write, monkeypatch):
@@ -321,9 +322,12 @@ def test_classes_are_listed(run, classes):
 
 def test_groups(run, forecasts, rows):
     expected = by_group(rows["y"], rows["p"], rows["g"], n_resamples=50)
-    assert_nearly_equal(found(run, forecasts, *NAMED, "--by", "g"), expected.to_dict())
+    named = expected.to_dict() | {"by": ["g"]}
+    assert_nearly_equal(found(run, forecasts, *NAMED, "--by", "g"), named)
     done = run("assess", forecasts, *NAMED, "--by", "g", *QUICK)
     assert [line.split()[0] for line in done.out.splitlines()[:4]] == ["group", "a", "b", "c"]
+    # The direction of the error stays where not all columns fit.
+    assert {"observed", "predicted"} <= {*done.out.splitlines()[0].split()}
 
 
 def test_rows_without_a_group_and_groups_that_are_numbers(run, write):

@@ -351,3 +351,14 @@ def test_each_group_has_an_answer_to_the_tolerance():
     assert table.to_dict()["rows"][0]["answer"] == "within tolerance"
     with pytest.raises(CalibrantError, match="one percentage point"):
         by_group(y, p, site, tolerance=3)
+
+
+def test_a_group_without_a_label_is_not_the_group_called_so():
+    labels = [None, "-", " a", "a"]
+    printed = str(by_group([0, 1, 0, 1], [0.2, 0.7, 0.4, 0.8], labels)).splitlines()[1:5]
+    assert [line[:6].strip() for line in printed] == ["' a'", "-", "a", "(none)"]
+
+
+def test_labels_of_groups_are_counted_by_rows():
+    with pytest.raises(CalibrantError, match=r"got 2 labels for 3 rows$"):
+        by_group([0, 1, 0], [0.2, 0.7, 0.4], ["a", "b"])

@@ -12,6 +12,7 @@ from calibrant.formatting import (
     counted,
     decimals,
     fixed,
+    group_name,
     p_statement,
     p_value,
     percent,
@@ -118,6 +119,23 @@ def test_a_verdict_says_so():
 def test_shortened(most, expected):
     assert shortened("abcdefghij", most) == expected
     assert len(shortened("abcdefghij", most, ellipsis="...")) <= most
+
+
+@pytest.mark.parametrize(
+    ("labels", "expected"),
+    [
+        (["web", " web", "web ", "w  eb"], ["web", "' web'", "'web '", "'w  eb'"]),
+        ([None, "(none)", "", "-"], ["(none)", "'(none)'", "''", "-"]),
+        ([("a", None), ("a", 1)], ["a, (none)", "a, 1"]),
+    ],
+)
+def test_groups_are_told_apart(labels, expected):
+    assert [group_name(one) for one in labels] == expected
+
+
+def test_a_level_near_1_is_not_100_percent():
+    levels = (0.95, 0.07, 0.9999999, 1.0)
+    assert [percent(one) for one in levels] == ["95%", "7%", "99.99999%", "100%"]
 
 
 def test_a_name_is_one_line():

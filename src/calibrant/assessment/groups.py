@@ -212,7 +212,7 @@ class GroupTable(TabularResult):
         found, least = self._columns(), [row.is_least for row in self.rows]
         digits = interval_digits(found["low"], found["high"])
         table = {
-            **{name: found[name] for name in self.by},
+            **{name: [*map(_label, found[name])] for name in self.by},
             "n": found["n"],
             "prevalence": found["prevalence"],
             "mean_pred": found["mean_prediction"],
@@ -230,6 +230,11 @@ class GroupTable(TabularResult):
         if any(row.small for row in self.rows):
             note += "; small: too few rows or events for a conclusion"
         return [TextTable.of(table, digits), note]
+
+
+def _label(label: Any) -> Any:
+    """Return a label of a group as tables show it: numbers as they are."""
+    return group_name(label) if label is None or isinstance(label, str) else label
 
 
 def _remarks(row: GroupRow, level: float) -> str:

@@ -3,7 +3,7 @@
 A condition is ``NAME[.PART] OP NUMBER`` with OP one of > >= < <=. NAME is a calibration error,
 `bias`, `slope` or `regret`, which have the parts low, high, bias_corrected (what tables print
 first) and value (that of the sample), or a number such as `brier_score` or `p_value`. The part is
-the value by default. With groups the condition applies to each of them, and those for which it
+the value by default, which for errors is the raw one. With groups the condition applies to each of them, and those for which it
 holds are named.
 """
 
@@ -42,7 +42,10 @@ _SIGNS = {">": operator.gt, ">=": operator.ge, "<": operator.lt, "<=": operator.
 _CONDITION = re.compile(r"(?P<name>\w+)(?:\.(?P<part>\w+))?\s*(?P<sign>[<>]=?)\s*(?P<limit>\S+)")
 # The answers of a verdict to the tolerance, by the end of the interval that decides.
 _ANSWERS = {"beyond tolerance": "low", "not within tolerance": "high"}
-_EXAMPLE = "write for example 'smooth_ece.high > 0.05'"
+_EXAMPLE = (
+    "write 'beyond tolerance', 'not within tolerance', or a comparison such as "
+    "'smooth_ece.high > 0.05' (smooth_ece alone is its raw value)"
+)
 
 Numbers = Mapping[str, float]
 # Names with intervals, and names without.
@@ -177,7 +180,8 @@ def assess(
     --fail-if takes "beyond tolerance" or "not within tolerance", which compare the smooth
     calibration error with --tolerance, or NAME[.low|.high|.value|.bias_corrected] OP NUMBER,
     with OP one of > >= < <= and NAME one of {assessed}, bias, slope, regret (with --threshold),
-    brier_score, prevalence, mean_prediction, n and p_value. With --by it is enough that it holds
+    brier_score, prevalence, mean_prediction, n and p_value. NAME alone is the raw value, not the
+    estimate of the table, which is NAME.bias_corrected. With --by it is enough that it holds
     for one group, and NAME is one of smooth_ece, ece, ecce_r, prevalence, mean_prediction, n,
     p_value and p_adjusted.
 
@@ -210,6 +214,7 @@ def assess(
             parts += [*[""] * bool(parts), *model_heading(who)]
             if request.by:
                 groups = data.call(by_group, groups=data.groups, tolerance=tolerance, **asked)
+                groups = replace(groups, by=tuple(request.by))
                 found[name] = groups.to_dict()
                 parts += [] if json else group_parts(groups)
                 numbers |= {_in_group(who, row): group_numbers(row) for row in groups}

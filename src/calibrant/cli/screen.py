@@ -164,7 +164,8 @@ def group_parts(table: GroupTable) -> list[RenderableType]:
         "": ["*" * one for one in detected],
         "tolerance": [row.answer.removesuffix(" tolerance") for row in table],
     }
-    spare = ["predicted", "observed", "n", interval]
+    # The direction of an error is seen last of all to go.
+    spare = ["P adjusted", "n", interval, "observed", "predicted"]
     parts = [*fitted(TextTable.of(columns), spare=spare, bold=detected), ""]
     parts.append(f"estimate: smooth_ece, bias-corrected; tolerance {table.tolerance:g}")
     found = f"* miscalibrated: P, adjusted for the number of groups, at most {1 - table.level:.2g}"
