@@ -19,7 +19,11 @@ Position = int | tuple[int, int]
 _MAX_SHOWN = 80
 _ABSENT: Any = object()
 # What to do in Python; elsewhere there may be an option for it.
-_IN_PYTHON = {"in_percent": "divide by 100", "dropping": "on_invalid='drop'"}
+_IN_PYTHON = {
+    "in_percent": "divide by 100",
+    "dropping": "on_invalid='drop'",
+    "as_models": "compare, report and plots take them by name, {'a': ..., 'b': ...}",
+}
 
 
 def at_index(position: Position) -> str:

@@ -56,6 +56,11 @@ FILES = {
     "bad.sketch": "hello",
     "bad.json": "{}",
     "good.dat": GOOD,
+    "json.csv": '[{"p":0.5,"y":1}]',
+    "gzip.csv": gzip.compress(GOOD.encode()),
+    "parquet.csv": b"PAR1junk",
+    "columns.json": '{"y":{"0":0,"1":1},"p":{"0":0.5,"1":0.25}}',
+    "headless.csv": "0.5,1\n0.25,0\n",
 }
 
 BAD = [
@@ -78,6 +83,10 @@ BAD = [
     ("assess -", "standard input is empty"),
     # Thresholds.
     ("assess good.csv --fail-if high", "--fail-if cannot be parsed: 'high'"),
+    (
+        "assess good.csv --fail-if beyond",
+        "write 'beyond tolerance', 'not within tolerance', or a comparison such as 'smooth_ece.hi",
+    ),
     ("assess good.csv --fail-if nope>1", "--fail-if knows no 'nope'; it knows smooth_ece"),
     ("assess good.csv --fail-if ece.mid>1", "ece in --fail-if has no 'mid', only value, low, high"),
     ("assess good.csv --fail-if n.low>1", "n in --fail-if has no 'low', only value"),
@@ -109,7 +118,15 @@ BAD = [
     ("assess good.csv go*.csv", "each file must be given once; 'good.csv' is 'good.csv' again"),
     ("compare good.csv good.csv", "each file must be given once"),
     ("sketch good.csv good.csv --out x.sketch", "each file must be given once"),
+    ("assess json.csv", "json.csv: the file holds JSON, not CSV: rename it to *.json"),
+    ("assess gzip.csv", "gzip.csv: the file holds gzip, not CSV: rename it to *.csv.gz"),
+    ("assess parquet.csv", "the file holds Parquet, not CSV: rename it to *.parquet"),
+    ("assess columns.json --label y --prob p", "one object per column: write it anew, in pandas"),
     # Columns.
+    (
+        "assess headless.csv --prob p",
+        "the columns are '0.5', '1': is the row of their names missing",
+    ),
     ("assess good.csv --label z", "there is no column 'z'; the columns are 'p', 'y', 'g', 'w'"),
     ("assess good.csv --prob z", "there is no column 'z'"),
     ("assess good.csv --by z", "there is no column 'z'"),
@@ -170,7 +187,7 @@ BAD = [
     ("assess yes.csv --pos-label oui", "labels in label column 'y' ('no', 'yes'); got 'oui'"),
     (
         "assess classes.csv --prob p_a",
-        "got 3 labels such as 'c': name the columns of all classes with --classes",
+        "got 3 labels such as 'c' in row 3: name the columns of all classes with --classes",
     ),
     (
         "assess classes.csv --prob p_a --pos-label a",
@@ -178,7 +195,7 @@ BAD = [
     ),
     ("assess words.csv --pos-label snow", "('dry', 'wet'); got 'snow'"),
     ("assess minus.csv", "got the labels -1 and 1"),
-    ("assess three.csv", "got 3 labels such as 2: name the columns of all classes with"),
+    ("assess three.csv", "got 3 labels such as 2 in row 3: name the columns of all classes with"),
     ("assess soft.csv", "label column 'y' must lie in [0, 1]; got 1.5 in row 2"),
     ("assess dates.csv", "label column 'y' must hold numbers; got Date"),
     ("assess swapped.csv", "look swapped"),

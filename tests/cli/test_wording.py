@@ -25,7 +25,8 @@ def test_outcomes_under_any_name(run, write, name):
     done = run("assess", path, "--label", name, "--prob", "p")
     assert done.err == (
         f"calibrant: label column '{name}' must be 0 or 1 (or soft) for one column of "
-        "probabilities; got 3 labels such as 2: name the columns of all classes with --classes\n"
+        "probabilities; got 3 labels such as 2 in row 3: name the columns of all classes with "
+        "--classes\n"
     )
 
 
@@ -90,8 +91,8 @@ def test_a_positive_label_under_any_name_among_several(run, write, positive):
 @pytest.mark.parametrize(
     ("line", "end"),
     [
-        ("report rows.csv --by y --out x.html", "--by takes one --prob; got 'level', 'method'"),
-        ("plot rows.csv --by y --out x.svg", "--by takes one --prob; got 'level', 'method'"),
+        ("report rows.csv --by g --out x.html", "--by takes one --prob; got 'level', 'method'"),
+        ("plot rows.csv --by g --out x.svg", "--by takes one --prob; got 'level', 'method'"),
         (
             "plot rows.csv --kind assessment --out x.svg",
             "--kind assessment takes one --prob; got 'level', 'method'",
@@ -99,7 +100,7 @@ def test_a_positive_label_under_any_name_among_several(run, write, positive):
     ],
 )
 def test_models_under_any_name(run, write, line, end):
-    write("rows.csv", "level,method,y\n0.5,0.25,1\n0.1,0.2,0\n")
+    write("rows.csv", "level,method,y,g\n0.5,0.25,1,a\n0.1,0.2,0,b\n")
     done = run(*line.split(), "--label", "y", "--prob", "level", "--prob", "method")
     assert done.code == 2
     assert done.err == f"calibrant: {end}\n"

@@ -28,7 +28,7 @@ from calibrant.data.validation import check_choice, check_not_label
 from calibrant.errors import CalibrantError
 from calibrant.io.columns import Columns, inventory
 from calibrant.io.files import Reader, paths_of
-from calibrant.io.formats import OpenFile, kind_of
+from calibrant.io.formats import OpenFile, ending_of, kind_of
 from calibrant.io.frames import key_of
 
 # The number of rows, and of bytes, from which types and formats are inferred.
@@ -37,8 +37,6 @@ _PATTERN = re.compile(r"[*?\[]")
 # What --format takes, and the ending that the temporary file gets.
 _ENDINGS = {name: f".{name}" for name in ("csv", "tsv", "json", "jsonl", "parquet", "sketch")}
 _STDIN = "standard input"
-# The first bytes of files.
-_GZIP, _ZSTD, _PARQUET, _SKETCH = b"\x1f\x8b", b"\x28\xb5\x2f\xfd", b"PAR1", b"calibrnt"
 
 
 # Labels as text: options are text, so the labels that they name must be, too.
@@ -286,7 +284,7 @@ def _spooled(form: str | None) -> Iterator[Path]:
             yield path
         except CalibrantError as problem:
             if problem.source == str(path):
-                problem.source = path.name  # without the temporary folder
+                problem.source = _STDIN
             raise
 
 
@@ -294,23 +292,13 @@ def _ending(path: Path, form: str | None) -> str:
     """Return the ending that the name of a file with such content has."""
     with path.open("rb") as file:
         start = file.read(_PEEK_BYTES)
-    if start.startswith(_GZIP):
+    ending = ending_of(start)
+    if ending == ".gz":
         try:
             inner = zlib.decompressobj(wbits=31).decompress(start, _PEEK_BYTES)
         except zlib.error as problem:
             raise CalibrantError(f"standard input begins like gzip but is not: {problem}") from None
-        return (_ENDINGS[form] if form else _plain_ending(inner)) + ".gz"
-    if start.startswith(_ZSTD):
+        return (_ENDINGS[form] if form else ending_of(inner)) + ".gz"
+    if ending == ".zst":
         return _ENDINGS[form or "csv"] + ".zst"
-    return _ENDINGS[form] if form else _plain_ending(start)
-
-
-def _plain_ending(start: bytes) -> str:
-    if start.startswith(_PARQUET):
-        return ".parquet"
-    if start.startswith(_SKETCH):
-        return ".sketch"
-    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if text.startswith(b"["):
-        return ".json"
-    return ".jsonl" if text.startswith(b"{") else ".csv"
+    return _ENDINGS[form] if form else ending

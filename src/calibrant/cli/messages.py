@@ -56,6 +56,7 @@ _NAMES = {
     "method": "--method",
     "in_percent": "give --percent",
     "dropping": "--on-invalid drop",
+    "as_models": "give each as --prob",
 }
 # Hints that name options, by argument and rule.
 _NAME_CLASSES = "name the columns of all classes with --classes"

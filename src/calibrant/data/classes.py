@@ -453,7 +453,8 @@ def _read_two_columns(
     y_true: Any, p: AnyArray, sample_weight: Any, labels: Sequence[Any] | None, pos_label: Any
 ) -> Sample:
     """Read the probabilities of both outcomes, the positive one in the second column."""
-    p, y = _checked_matrix(p), as_array(y_true, "y_true")
+    y = as_array(y_true, "y_true")
+    p = _checked_matrix(p, y)
     positive = 1
     if pos_label is not None:
         if labels is None and pos_label not in (0, 1):
@@ -481,10 +482,8 @@ def read_classes(
     if p.ndim != 2 or p.shape[1] < 2:
         rule = "must have one column per class"
         raise CalibrantError(rule, argument="y_prob", value=p.shape, found="shape {value}")
-    p = _checked_matrix(p)
     y = as_array(y_true, "y_true")
-    validation.check_not_empty(y, "y_true")
-    validation.check_same_length(y, "y_true", p, "y_prob")
+    p = _checked_matrix(p, y)
     if y.ndim == 2 and y.shape[1] > 1:
         outcome = _checked_soft(y, p.shape[1])
     else:
@@ -496,8 +495,11 @@ def read_classes(
     return ClassTable(p, outcome, w, labels)
 
 
-def _checked_matrix(p: AnyArray) -> AnyArray:
-    validation.check_not_empty(p, "y_prob")
+def _checked_matrix(p: AnyArray, y: AnyArray) -> AnyArray:
+    """Return probabilities of classes as numbers, checked, one row for each of the outcomes."""
+    for array, name in ((y, "y_true"), (p, "y_prob")):
+        validation.check_not_empty(array, name)
+    validation.check_same_length(y, "y_true", p, "y_prob")
     p = validation.as_numbers(p, "y_prob")
     validation.check_probabilities(p)
     validation.check_row_sums(p)

@@ -45,7 +45,7 @@ def read_outcomes(y: AnyArray, pos_label: Any, labels: Sequence[Any] | None = No
             present, inverse = _distinct(y)
             positive = natural_outcomes(present)
             if positive is None:
-                raise validation.not_binary(sorted(present, key=str))
+                raise validation.not_binary(sorted(present, key=str), y)
             return np.array(positive, dtype=bool)[inverse]
         y = validation.as_numbers(y, "y_true")
     validation.check_outcomes(y)
@@ -329,11 +329,12 @@ def read_labels(
     if weight is not None:
         labels, missing = labels[weight > 0], missing[weight > 0]
     if len(labels) != n_rows:
+        weighted = "" if weight is None else " with positive weight"
         raise CalibrantError(
             "must have one label per row",
             argument=name,
             value=len(labels),
-            found="{value} labels for {n_rows} rows with positive weight",
+            found="{value} labels for {n_rows} rows" + weighted,
             n_rows=n_rows,
         )
     return _codes(labels, missing, name)

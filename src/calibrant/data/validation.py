@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence, Set
 from inspect import signature
 from numbers import Integral, Real
 from typing import Any
@@ -86,8 +86,19 @@ def _convert(values: Any, name: str) -> AnyArray:
         "must be a list, an array, a tensor or a dataframe column",
         argument=name,
         value=type(values),
-        hint="wrap it in list(...)" if hasattr(values, "__iter__") else None,
+        hint=_hint_for_container(values),
     )
+
+
+def _hint_for_container(values: Any) -> str | None:
+    """Return what to give in place of a container that has no rows in order."""
+    if isinstance(values, Mapping):
+        return "give one of its values, or list(x.values()) where each is a row"
+    if isinstance(values, Set):
+        return "a set has no order: give a list, one value per row"
+    if hasattr(values, "toarray"):  # sparse matrices of scipy
+        return "make it dense with .toarray()"
+    return "wrap it in list(...)" if hasattr(values, "__iter__") else None
 
 
 def is_real(array: AnyArray) -> bool:
@@ -294,11 +305,13 @@ def check_not_empty(array: AnyArray, name: str) -> None:
 def check_same_length(a: AnyArray, a_name: str, b: AnyArray, b_name: str) -> None:
     """Refuse two arguments whose numbers of rows differ."""
     if a.shape[0] != b.shape[0]:
+        is_turned = b.ndim == 2 and b.shape[1] == a.shape[0]
         raise CalibrantError(
             "must have as many rows as {other}",
             argument=b_name,
             value=b.shape[0],
             found="{value} and {n_rows}",
+            hint="transpose it; of several models, {as_models}" if is_turned else None,
             other=a_name,
             n_rows=a.shape[0],
         )
@@ -372,6 +385,12 @@ def check_row_sums(p: AnyArray, name: str = "y_prob") -> None:
     if max(1 - sums.min(), sums.max() - 1) > ROW_SUM_TOLERANCE:
         wrong = np.abs(sums - 1) > ROW_SUM_TOLERANCE
         hint = "normalize the rows, or give the column of one class at a time"
+        if name == "y_prob" and p.shape[1] == 2:
+            hint = "of two models, {as_models}; all else takes one"
+        elif name == "y_prob" and sums.max() <= 1 + ROW_SUM_TOLERANCE:
+            hint = "is the column of a class missing? otherwise normalize the rows"
+        elif name == "y_prob":
+            hint += "; of several models, {as_models}"
         found, total = "a sum of {total:.6g}", sums[np.argmax(wrong)]
         refuse(sums, wrong, name, "must have rows that sum to 1", hint, found=found, total=total)
 
@@ -397,18 +416,22 @@ def check_outcomes(y: AnyArray) -> None:
     check_finite(y, "y_true")
     labels = np.unique(y)
     if len(labels) <= 2 or np.all(labels == np.round(labels)):
-        raise not_binary(labels.tolist())
+        raise not_binary(labels.tolist(), y)
     refuse(y, (y < 0) | (y > 1), "y_true", "must lie in [0, 1]", "soft labels are probabilities")
 
 
-def not_binary(labels: Sequence[Any]) -> CalibrantError:
-    """Return the error of labels of which it is unknown which is positive."""
+def not_binary(labels: Sequence[Any], y: AnyArray) -> CalibrantError:
+    """Return the error of labels in `y` of which it is unknown which is positive."""
     if len(labels) > 2:
+        value = [label for label in labels if label not in (0, 1)][-1]
+        same = y == value
         return CalibrantError(
             "must be 0 or 1 (or soft) for one column of probabilities",
             argument="y_true",
-            value=labels[-1],
+            value=value,
             found="{n_labels} labels such as {value}",
+            position=int(np.argmax(same)),
+            count=int(np.count_nonzero(same)),
             hint=ONE_COLUMN_PER_CLASS,
             n_labels=len(labels),
         )

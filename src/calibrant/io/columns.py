@@ -6,6 +6,7 @@ range. A row counts under the first rule that it breaks. Valid columns take one 
 
 from __future__ import annotations
 
+import re
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,6 +27,7 @@ Role = Literal["prob", "label", "weight"]
 OnInvalid = Literal["raise", "drop"]
 Mask = npt.NDArray[np.bool_]
 
+_DECIMAL = re.compile(r"-?\d*\.\d+")
 # The number of names that a message lists.
 _MOST_NAMES = 12
 # A softmax in float32 can end a few units in the last place above 1.
@@ -157,10 +159,13 @@ def quoted(name: str) -> str:
 
 def inventory(names: Iterable[str]) -> str:
     """List the columns of a table, and ask about a single one that looks like several."""
+    names = list(names)
     known = list(map(repr, names))
     listed = ", ".join(known[:_MOST_NAMES]) + (", ..." if len(known) > _MOST_NAMES else "")
     if len(known) == 1 and any(mark in known[0] for mark in (",", ";", "|", "\\t")):
         return f"the only column is {listed}: do all rows have the same number of fields?"
+    if any(map(_DECIMAL.fullmatch, names)):
+        return f"the columns are {listed}: is the row of their names missing?"
     return f"the columns are {listed}"
 
 

@@ -36,6 +36,17 @@ FORMATS = {
     ".json": "JSON",
 }
 _COMPRESSED = (".gz", ".zst")
+# The first bytes of files that are no text, and what they hold.
+_STARTS = {
+    b"\x1f\x8b": ".gz",
+    b"\x28\xb5\x2f\xfd": ".zst",
+    b"PAR1": ".parquet",
+    b"calibrnt": ".sketch",
+}
+_HOLDS = {".gz": "gzip", ".zst": "Zstandard", ".parquet": "Parquet", ".sketch": "a sketch"}
+_JSON = re.compile(rb"\[\s*\{|\{\s*\"")
+# The type of a column that is written as an object of its values by row number.
+_BY_INDEX = re.compile(r"MAP\(|STRUCT\(\"0\" ")
 # Words for a missing number in a text file, besides the empty field.
 MISSING = ("NA", "NaN", "nan", "null", "NULL", ".")
 _IS_MISSING = f"IN {MISSING}"
@@ -90,6 +101,38 @@ def format_of(path: Path) -> str:
             f"behind; got {path.name!r}"
         )
     return endings[-1]
+
+
+def ending_of(start: bytes) -> str:
+    """Return the ending of the name of a file that begins with these bytes."""
+    for mark, ending in _STARTS.items():
+        if start.startswith(mark):
+            return ending
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if text.startswith(b"["):
+        return ".json"
+    return ".jsonl" if text.startswith(b"{") else ".csv"
+
+
+def _check_content(path: Path, form: str) -> None:
+    """Refuse a file whose first bytes are those of another format."""
+    with path.open("rb") as file:
+        start = file.read(1024)
+    ending = ending_of(start)
+    held = _HOLDS.get(ending)
+    text = start.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if held is None and form in ("CSV", "TSV") and _JSON.match(text):
+        held = "JSON"
+    if held in (None, form) or path.suffix.lower() in _COMPRESSED:
+        return
+    name = path.suffix + ending if ending in _COMPRESSED else ending
+    raise CalibrantError(
+        "the file holds {held}, not {form}",
+        hint="rename it to *{name}",
+        held=held,
+        form=form,
+        name=name,
+    )
 
 
 @dataclass(frozen=True)
@@ -289,6 +332,7 @@ def opened(connection: DuckDBPyConnection, path: Path) -> OpenFile | None:
     form = FORMATS[format_of(path)]
     if path.stat().st_size == 0:
         raise CalibrantError("the file is empty")
+    _check_content(path, form)
     if path.suffix.lower() == ".gz":
         _check_sums(path)
     if form == "Parquet":
@@ -296,6 +340,11 @@ def opened(connection: DuckDBPyConnection, path: Path) -> OpenFile | None:
         file = OpenFile(connection, path, rows, *_schema(rows, path))
     elif form.startswith("JSON"):
         rows = _json(connection, path)
+        if all(_BY_INDEX.match(str(kind)) for kind in rows.types):
+            raise CalibrantError(
+                "each row must be an object; got one object per column",
+                hint="write it anew, in pandas with orient='records'",
+            )
         file = JsonFile(connection, path, rows, *_schema(rows, path))
     else:
         file = _text_file(connection, path, form)
