@@ -373,3 +373,9 @@ def test_the_example_agrees_with_the_heading():
     assert found.heading == "Predictions are over-confident, and too high on average"
     said, seen = re.search(r"says ([\d.]+)%, it happens ([\d.]+)%", found.text).groups()
     assert float(said) > float(seen)
+
+
+def test_outcomes_all_alike_are_not_smoothed():
+    for y, said in ((1, "it happens 100% of the time"), (0, "it happens 0% of the time")):
+        found = cb.assess(np.full(300, y), np.linspace(0.2, 0.8, 300), n_resamples=39)
+        assert said in found.verdict.text

@@ -39,6 +39,8 @@ _COARSE = 0.25
 # No probability next to 0 or 1 is given more digits than one of this size, divided by 5.
 _SMALLEST = 3e-5
 _MAX_ROWS = 1e9
+# The mean of outcomes that are all alike differs from 0 or 1 by less.
+_ROUNDING = 1e-12
 
 # The texts.
 # Of each direction: what predictions are, alone or first, and after another fault.
@@ -385,7 +387,10 @@ class Findings:
             if fault.name == "level":
                 loss = np.where(gap * np.sign(fault.value) > 0, loss, 0.0)
         worst = int(loss.argmax())
-        return float(score[worst]), float(outcome[worst])
+        _, observed = self.means
+        # Where outcomes are all alike, so is the one to expect, which smoothing does not know.
+        is_alike = self.kind != "soft" and min(observed, 1 - observed) < _ROUNDING
+        return float(score[worst]), round(observed) if is_alike else float(outcome[worst])
 
     def _places(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the scores to name, the outcome to expect and the weight there."""
