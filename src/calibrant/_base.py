@@ -13,7 +13,7 @@ import secrets
 import shutil
 import stat
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import fields
 from datetime import date
@@ -31,6 +31,7 @@ AnyArray = npt.NDArray[Any]
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
 
+HTML_ENDINGS = (".html", ".htm")
 # Libraries that make the frames of results, in order of preference.
 _FRAME_LIBRARIES = ("pandas", "polars", "pyarrow")
 _PAGE = """<!doctype html>
@@ -110,7 +111,8 @@ class Result:
         words = re.sub("(?<=[a-z])(?=[A-Z])", " ", type(self).__name__)
         head = html.escape(title or words.capitalize())
         picture = _picture(self.plot()) if hasattr(self, "plot") else ""
-        return written(path, _PAGE.format(title=head, body=self._repr_html_(), picture=picture))
+        text = _PAGE.format(title=head, body=self._repr_html_(), picture=picture)
+        return written(path, text, HTML_ENDINGS)
 
     def _fields(self) -> dict[str, Any]:
         return {field.name: getattr(self, field.name) for field in fields(self)}  # type: ignore[arg-type]
@@ -246,11 +248,24 @@ def plain(value: Any) -> Any:
     return None if isinstance(value, float) and np.isnan(value) else value
 
 
-def written(path: str | os.PathLike[str] | None, text: str) -> str:
+def check_path(path: Any, endings: Sequence[str] = ()) -> None:
+    """Refuse what is no path of a file, or one of another ending; devices may have any."""
+    if not isinstance(path, str | os.PathLike):
+        raise CalibrantError("must be the path of a file", argument="path", value=path)
+    if endings and Path(path).suffix.lower() not in endings and not is_stream(Path(path)):
+        rule, known = "must end in {known}", ", ".join(endings)
+        raise CalibrantError(rule, argument="path", value=os.fspath(path), known=known)
+
+
+def is_stream(path: Path) -> bool:
+    """Tell whether a path is that of a device or a pipe."""
+    return path.exists() and not (path.is_file() or path.is_dir())
+
+
+def written(path: str | os.PathLike[str] | None, text: str, endings: Sequence[str] = ()) -> str:
     """Return text, and write it to a file, as a whole or not at all, if there is a path."""
     if path is not None:
-        if not isinstance(path, str | os.PathLike):
-            raise CalibrantError("must be the path of a file", argument="path", value=path)
+        check_path(path, endings)
         write_atomically(path, text.encode("utf-8", "replace"))
     return text
 

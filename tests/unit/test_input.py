@@ -151,7 +151,7 @@ BAD = {
     "text classes": (
         list("abcab"),
         P,
-        "3 labels such as 'c' at index 2: several classes need one column of probabilities per class$",
+        "3 labels such as 'c' at index 2: several classes need one column of probabilities per",
     ),
     "minus one": ([-1, 1, 1, -1, 1], P, "labels -1 and 1: name the positive one with pos_label"),
     "one and two": ([1, 2, 2, 1, 2], P, "labels 1 and 2: name the positive one"),

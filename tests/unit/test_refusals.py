@@ -395,3 +395,16 @@ def test_tables_of_pyarrow_are_read_as_other_dataframes_are():
     assert cb.ece(y3, classes, labels=["b", "a", "c"]) == cb.ece(y3, P3, labels=names)
     with pytest.raises(cb.CalibrantError, match="y_prob"):
         cb.ece(Y, pyarrow.table({}))
+
+
+OF_ROWS = ["ace", "distance_bounds", "interval_error", "laplace_kernel_error", "log_score"]
+OF_ROWS += ["recommend", "score_decomposition", "skce", "weak_calibration_error"]
+
+
+@pytest.mark.parametrize("name", OF_ROWS)
+def test_a_sketch_in_place_of_rows_that_are_needed(name):
+    sketch = cb.Sketch(60).update(Y, P)
+    with pytest.raises(cb.SketchError, match="give the rows, y_true and y_prob"):
+        getattr(cb, name)(sketch)
+    with pytest.raises(cb.SketchError, match="give the rows, y_true and y_prob"):
+        getattr(cb, name)(y_true=sketch)

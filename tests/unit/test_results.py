@@ -186,3 +186,13 @@ def test_a_recalibration_is_drawn_before_and_after(rows):
     texts = " ".join(text.get_text() for text in ax.figure.findobj(Text))
     assert "as given" in texts
     assert f"{found.method}, held out" in texts
+
+
+def test_a_page_has_the_ending_of_one(tables, tmp_path):
+    sentence = r"path must end in .html, .htm; got '.*x.pdf'"
+    for table in tables.values():
+        with pytest.raises(cb.CalibrantError, match=sentence):
+            table.to_html(str(tmp_path / "x.pdf"))
+    with pytest.raises(cb.CalibrantError, match=sentence):
+        cb.report([0, 1], [0.2, 0.7], tmp_path / "x.pdf")
+    assert not (tmp_path / "x.pdf").exists()

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Unpack, overload
 import numpy as np
 from numpy.typing import ArrayLike
 
-from calibrant._base import Result, TabularResult, columns_of, written
+from calibrant._base import HTML_ENDINGS, Result, TabularResult, columns_of, written
 from calibrant._version import __version__
 from calibrant.assessment.verdict import (
     Findings,
@@ -274,7 +274,7 @@ class Assessment(TabularResult):
         """
         from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
-        return written(path, page(self, title=title, source=source))
+        return written(path, page(self, title=title, source=source), HTML_ENDINGS)
 
     def _repr_html_(self) -> str:
         from calibrant.reporting.html_page import fragment  # layers: a result may ask to be shown

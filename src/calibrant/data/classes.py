@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
-from functools import cached_property
+from functools import cached_property, wraps
 from typing import Any, Concatenate, ParamSpec, Protocol, TypedDict, TypeVar, cast, overload
 
 import numpy as np
@@ -91,6 +91,19 @@ class OfRowsOrSketch(Protocol[P, R_co]):
 def rows_or_sketch(function: Callable[Concatenate[Any, Any, P], R_co]) -> OfRowsOrSketch[P, R_co]:
     """Return a function as it is, typed to need predictions unless it is given a sketch."""
     return cast(OfRowsOrSketch[P, R_co], function)
+
+
+def of_rows(function: Callable[P, R_co]) -> Callable[P, R_co]:
+    """Return a function of rows that refuses a sketch in place of outcomes and predictions."""
+
+    @wraps(function)
+    def checked(*args: P.args, **options: P.kwargs) -> R_co:
+        first = args[0] if args else options.get("y_true")
+        if isinstance(first, Sketch) and len(args) < 2 and "y_prob" not in options:
+            _ = problem_of(first).rows  # refused
+        return function(*args, **options)
+
+    return checked
 
 
 class Norm(Enum):

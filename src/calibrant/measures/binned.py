@@ -28,7 +28,14 @@ from numpy.typing import ArrayLike
 from calibrant._base import FloatArray
 from calibrant.data import binning, validation
 from calibrant.data.binning import Binning, Bins, BinsByCount, Convex, EqualMass, Fixed, Side
-from calibrant.data.classes import Norm, read_table, reduce_classes, reduce_table, rows_or_sketch
+from calibrant.data.classes import (
+    Norm,
+    of_rows,
+    read_table,
+    reduce_classes,
+    reduce_table,
+    rows_or_sketch,
+)
 from calibrant.data.problem import CellOf, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.data.validation import as_array
@@ -397,6 +404,7 @@ def mce(
     return reduction.measure(error, error.norm)
 
 
+@of_rows
 def ace(
     y_true: ArrayLike,
     y_prob: ArrayLike,

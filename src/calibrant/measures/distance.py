@@ -37,7 +37,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result, TabularResult
-from calibrant.data.classes import one_problem, reduce_classes
+from calibrant.data.classes import of_rows, one_problem, reduce_classes
 from calibrant.data.problem import Problem
 from calibrant.measures.registry import Measure, MeasureInfo
 from calibrant.numerics.regression import isotonic_fit_l1
@@ -198,6 +198,7 @@ def _shifted_ece(score: FloatArray, residual: FloatArray, width: float) -> float
     return float(np.dot(np.abs(sums[:-1]), np.diff(start[order])) / width)
 
 
+@of_rows
 def weak_calibration_error(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -259,6 +260,7 @@ def weak_calibration_error(
     return reduction.measure(WeakCalibrationError())
 
 
+@of_rows
 def weak_calibration_witness(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -311,6 +313,7 @@ def weak_calibration_witness(
     return LipschitzWitness(found.score, found.witness(), found.residual, found.cost)
 
 
+@of_rows
 def distance_bounds(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -381,6 +384,7 @@ def distance_bounds(
     return DistanceBounds(found.min_distance, abs(found.dropped) + 2 * found.work)
 
 
+@of_rows
 def laplace_kernel_error(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -439,6 +443,7 @@ def laplace_kernel_error(
     return reduction.measure(LaplaceKernelError())
 
 
+@of_rows
 def interval_error(
     y_true: ArrayLike,
     y_prob: ArrayLike,

@@ -16,7 +16,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
-from calibrant.data.classes import reduce_classes
+from calibrant.data.classes import of_rows, reduce_classes
 from calibrant.data.problem import Index, Problem
 from calibrant.errors import CalibrantError
 from calibrant.measures.registry import Measure, MeasureInfo
@@ -92,6 +92,7 @@ def _make(bandwidth: float = 0.1) -> SquaredKernelError:
     return SquaredKernelError(bandwidth)
 
 
+@of_rows
 def skce(
     y_true: ArrayLike,
     y_prob: ArrayLike,

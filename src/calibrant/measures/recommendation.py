@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result, TabularResult, columns_of
-from calibrant.data.classes import ClassTable, read_table, reduce_table
+from calibrant.data.classes import ClassTable, of_rows, read_table, reduce_table
 from calibrant.errors import CalibrantError
 from calibrant.measures.binned import ece
 
@@ -176,6 +176,7 @@ class Recommendation(TabularResult):
         return columns_of(self.alternatives, names)
 
 
+@of_rows
 def recommend(
     y_true: ArrayLike,
     y_prob: ArrayLike,

@@ -15,7 +15,14 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable, one_problem, read_table, reduce_table, rows_or_sketch
+from calibrant.data.classes import (
+    ClassTable,
+    of_rows,
+    one_problem,
+    read_table,
+    reduce_table,
+    rows_or_sketch,
+)
 from calibrant.data.problem import Block, Problem
 from calibrant.data.sketch import Sketch
 from calibrant.measures.registry import Measure, MeasureInfo
@@ -133,6 +140,7 @@ def brier_score(
     return reduce_table(table, multiclass).measure(BrierScore())
 
 
+@of_rows
 def log_score(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -195,6 +203,7 @@ def log_score(
     return reduce_table(table, multiclass).measure(LogScore())
 
 
+@of_rows
 def score_decomposition(
     y_true: ArrayLike,
     y_prob: ArrayLike,

@@ -25,7 +25,7 @@ from numpy.typing import ArrayLike
 
 from calibrant._base import FloatArray
 from calibrant.data import validation
-from calibrant.data.classes import one_problem
+from calibrant.data.classes import of_rows, one_problem
 from calibrant.data.problem import Index, Problem
 from calibrant.data.rows import Sample, check_same_index
 from calibrant.data.validation import as_array, one_column
@@ -168,6 +168,7 @@ def read_group(group: Any, sample_weight: Any, problem: Problem) -> Mask:
     return member
 
 
+@of_rows
 def subpopulation_curve(
     y_true: ArrayLike,
     y_prob: ArrayLike,

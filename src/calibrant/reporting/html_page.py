@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any, TypedDict, Unpack, cast
 
 from numpy.typing import ArrayLike
 
-from calibrant._base import write_atomically, written
+from calibrant._base import HTML_ENDINGS, check_path, write_atomically, written
 from calibrant._version import __version__
 from calibrant.assessment.assess import Assessment, assess
 from calibrant.assessment.groups import GroupTable, by_group
@@ -183,6 +183,7 @@ def write_page(
     --------
     page : Return the page as text.
     """
+    check_path(path, HTML_ENDINGS)
     write_atomically(path, page(assessments, **options).encode())
 
 
@@ -272,6 +273,8 @@ def report(
     >>> report(days.y_true, models, n_resamples=100).startswith("<!DOCTYPE html>")
     True
     """
+    if path is not None:
+        check_path(path, HTML_ENDINGS)  # before anything is measured
     y_true, y_prob, groups, sample_weight, clusters = read_columns(
         *(data, align),
         y_true=y_true,
