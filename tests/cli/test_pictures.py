@@ -211,8 +211,8 @@ def test_columns_of_classes_given_as_models(run, classes, command, label, value)
     assert (done.code, done.out) == (2, "")
     assert done.err == (
         f"calibrant: label column '{label}' must be 0 or 1 (or soft) for one column of "
-        f"probabilities; got 3 labels such as {value}: name the columns of all classes with "
-        "--classes\n"
+        f"probabilities; got 3 labels such as {value} in row 3 (30 such values): name the columns "
+        "of all classes with --classes\n"
     )
 
 

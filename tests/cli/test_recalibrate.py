@@ -159,3 +159,16 @@ def test_rows_left_out_stay_in_the_table_as_given(run, write, tmp_path):
     assert len(out) == 403
     assert [row[1] for row in out[:3]] == ["0.5", "NA", "1.5"]
     assert [row[-1] is None for row in out[:4]] == [False, True, True, False]
+
+
+def test_outcomes_all_alike_get_a_warning(run, write):
+    path = write("ones.csv", "p,y\n" + "".join(f"0.{i},1\n" for i in range(100, 200)))
+    done = run("recalibrate", path, *FIT, *QUICK, "--json")
+    assert done.code == 0
+    assert done.err.startswith("calibrant: all outcomes are alike: recalibrated probabilities are ")
+
+
+def test_help_says_that_there_is_one_model(run):
+    text = " ".join(run("recalibrate", "--help").out.split())
+    assert "Probabilities of one model: COLUMN, or NAME=COLUMN." in text
+    assert "several models" not in text

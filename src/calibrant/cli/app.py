@@ -153,5 +153,6 @@ def _sentence(problem: BaseException) -> str | None:
     if hasattr(problem, "format_message"):
         context = getattr(problem, "ctx", None)
         command = "calibrant" if context is None else context.command_path
-        return f"{problem.format_message().strip().rstrip('.')}; see {command} --help"
+        text = problem.format_message().replace("Value error, ", "").strip()
+        return f"{text.rstrip('.')}; see {command} --help"
     return None

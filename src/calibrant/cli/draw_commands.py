@@ -44,7 +44,9 @@ Resamples = Annotated[
         default="1000, and 9999 for cumulative",
     ),
 ]
-Dpi = Annotated[int, typer.Option("--dpi", min=10, max=2400, help="Dots per inch.")]
+Dpi = Annotated[
+    int, typer.Option("--dpi", callback=options.between("--dpi", 10, 2400), help="Dots per inch.")
+]
 PageOut = Annotated[str, option("--out", "The file to write: *.html.", "PATH")]
 DemoOut = Annotated[
     str | None, option("--out", "Write a report on forecasts of solar flares, too: *.html.", "PATH")
@@ -190,12 +192,13 @@ def report(
     calibrant report forecasts.csv --label rain --prob p -o rain.html
     calibrant report flares.csv --label flare --prob NOAA --prob SIDC -o flares.html
     """
+    from calibrant._base import HTML_ENDINGS
     from calibrant.cli.measure_commands import together
     from calibrant.cli.tables import read
     from calibrant.progress import shown
     from calibrant.reporting import report as write_report
 
-    path = check_out(out, (".html", ".htm"), request.files)
+    path = check_out(out, HTML_ENDINGS, request.files)
     # All rows and their groups are both shown, which sketches by group cannot.
     needs_rows = bool(request.by or request.clusters)
     models = read(replace(request, all=True), needs_rows=needs_rows)
@@ -223,12 +226,13 @@ def demo(out: DemoOut = None, json: options.Json = False) -> None:
     """Assess bundled forecasts of rain and solar flares."""
     from rich.text import Text
 
+    from calibrant._base import HTML_ENDINGS
     from calibrant.assessment.assess import assess
     from calibrant.cli.messages import write_json
     from calibrant.cli.screen import assessment_parts, show
     from calibrant.datasets import load_flares, load_rain
 
-    path = None if out is None else check_out(out, (".html", ".htm"))
+    path = None if out is None else check_out(out, HTML_ENDINGS)
     rain = assess(*load_rain())
     if json:
         write_json({"rain": rain.to_dict()})

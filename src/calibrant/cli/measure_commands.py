@@ -3,8 +3,8 @@
 A condition is ``NAME[.PART] OP NUMBER`` with OP one of > >= < <=. NAME is a calibration error,
 `bias`, `slope` or `regret`, which have the parts low, high, bias_corrected (what tables print
 first) and value (that of the sample), or a number such as `brier_score` or `p_value`. The part is
-the value by default, which for errors is the raw one. With groups the condition applies to each of them, and those for which it
-holds are named.
+the value by default, which for errors is the raw one. With groups the condition applies to each
+of them, and those for which it holds are named.
 """
 
 from __future__ import annotations

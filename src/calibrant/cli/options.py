@@ -5,7 +5,7 @@ Nothing heavy is imported here: the options of all commands are read before any 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import MISSING, dataclass, field, fields
 from datetime import date
 from functools import wraps
@@ -30,6 +30,18 @@ def option(name: str, text: str, metavar: str = "COLUMN", *, default: bool | str
     """Return an option with a help text; its default is shown if asked for, or as given."""
     names = ("--out", "-o") if name == "--out" else (name,)
     return typer.Option(*names, metavar=metavar, show_default=default, help=text)
+
+
+def between(name: str, low: int, high: int | None = None) -> Callable[[int], int]:
+    """Return a check of a number, which is refused outside its limits."""
+
+    def check(value: int) -> int:
+        if value < low or (high is not None and value > high):
+            limits = f"at least {low}" if high is None else f"from {low} to {high}"
+            raise CalibrantError(f"{name} must be {limits}; got {value}")
+        return value
+
+    return check
 
 
 Files = Annotated[list[str], _files(f"{_TABLES}sketches; - for standard input.")]
@@ -58,7 +70,10 @@ Resamples = Annotated[
 Seed = Annotated[
     int,
     typer.Option(
-        "--seed", metavar="N", min=0, help="Random seed; the same seed gives the same result."
+        "--seed",
+        metavar="N",
+        callback=between("--seed", 0),
+        help="Random seed; the same seed gives the same result.",
     ),
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, with all numbers in full.")]
@@ -198,13 +213,14 @@ class Request:
 
 
 def reads(
-    files: Any, *, without: Collection[str] = ()
+    files: Any, *, without: Collection[str] = (), hints: Mapping[str, Any] | None = None
 ) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Give a command the options of a `Request`, in place of its parameter `request`.
 
-    `files` is the type of the argument that names its files; some commands do without some options.
+    `files` is the type of the argument that names its files; some commands do without some options,
+    and some have `hints` of their own.
     """
-    hints = get_type_hints(Request, include_extras=True)
+    hints = get_type_hints(Request, include_extras=True) | dict(hints or {})
     asked = [Parameter("files", Parameter.KEYWORD_ONLY, annotation=files)]
     for one in fields(Request):
         if get_origin(hints[one.name]) is Annotated and one.name not in without:
@@ -236,11 +252,11 @@ def check_out(
 
     The name of a device or a pipe may have any ending: the format is the first that there is.
     """
+    from calibrant._base import is_stream
     from calibrant.cli.inputs import named_files
 
     path = Path(out)
-    is_stream = path.exists() and not (path.is_file() or path.is_dir())
-    if endings and path.suffix.lower() not in endings and not is_stream:
+    if endings and path.suffix.lower() not in endings and not is_stream(path):
         raise CalibrantError(f"{option} must end in {', '.join(endings)}; got {out!r:.80}")
     if path.is_dir():
         raise CalibrantError(f"{option} must be a file; {out!r:.80} is a folder")

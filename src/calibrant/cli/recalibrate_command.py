@@ -37,10 +37,14 @@ Report = Annotated[
     str | None,
     option("--report", "Write a report of calibration before and after: *.html.", "PATH"),
 ]
+Prob = Annotated[
+    list[str],
+    option("--prob", "Probabilities of one model: COLUMN, or NAME=COLUMN."),
+]
 _NO_SKETCH = "a sketch has no rows to recalibrate: give the rows"
 
 
-@reads(options.Tables, without=["by", "clusters", "multiclass"])
+@reads(options.Tables, without=["by", "clusters", "multiclass"], hints={"probs": Prob})
 def recalibrate(
     request: Request,
     method: Method = None,
@@ -67,6 +71,7 @@ def recalibrate(
     calibrant recalibrate forecasts.csv --label rain --prob p --save rain.json --report rain.html
     calibrant recalibrate new.csv --using rain.json --prob p --out recalibrated.csv
     """
+    from calibrant._base import HTML_ENDINGS
     from calibrant.cli.screen import show
     from calibrant.cli.tables import open_table
     from calibrant.progress import shown
@@ -75,13 +80,13 @@ def recalibrate(
     files = request.files
     target = None if out is None else check_out(out, (".csv", ".parquet"), files)
     keep = None if save is None else check_out(save, (".json",), files, "--save")
-    page = None if report is None else check_out(report, (".html", ".htm"), files, "--report")
+    page = None if report is None else check_out(report, HTML_ENDINGS, files, "--report")
     if len(request.probs) > 1:
         raise CalibrantError(
             "recalibrate takes one --prob; --classes names the columns of one model's classes"
         )
     if using is not None:
-        _apply(using, request, target, keep or page)
+        _apply(using, request, method, target, keep or page)
         return
     asked: dict[str, Any] = {"method": method or "auto", "cv": folds, "score": score}
     asked |= {"level": level, "n_resamples": resamples, "rng": seed}
@@ -114,7 +119,13 @@ def _write_files(
         say(f"wrote {keep}")
 
 
-def _apply(using: str, request: Request, target: Path | None, keep: Path | None) -> None:
+def _apply(
+    using: str,
+    request: Request,
+    method: list[str] | None,
+    target: Path | None,
+    keep: Path | None,
+) -> None:
     """Recalibrate a table by a saved calibrator."""
     from calibrant.cli.tables import open_table
     from calibrant.recalibration import load
@@ -123,6 +134,15 @@ def _apply(using: str, request: Request, target: Path | None, keep: Path | None)
         raise CalibrantError("--using needs --out, the table to write")
     if keep is not None:
         raise CalibrantError("--using fits nothing, so there is nothing to --save or --report")
+    of_fit = {
+        "--label": request.label,
+        "--weight": request.weight,
+        "--pos-label": request.pos_label,
+        "--method": method,
+    }
+    unused = [name for name, value in of_fit.items() if value]
+    if unused:
+        raise CalibrantError(f"--using fits nothing: leave out {', '.join(unused)}")
     given = request.probs or request.classes
     if not given:
         raise CalibrantError("--using needs --prob, the column to recalibrate, or --classes")

@@ -12,6 +12,7 @@ from sklearn.base import clone
 
 from calibrant._base import FloatArray, Result
 from calibrant.data import validation
+from calibrant.data.classes import of_rows
 from calibrant.data.validation import Generator, read_generator, read_weights
 from calibrant.measures.scores import LOSSES, Score
 from calibrant.recalibration.calibrator import Calibrator
@@ -75,6 +76,7 @@ class CalibrationGain(Result):
         return [f"CalibrationGain({gain}, {over}, {under}, {self.method}, n = {self.n})"]
 
 
+@of_rows
 def calibration_gain(
     y_true: ArrayLike,
     y_prob: ArrayLike,

@@ -339,6 +339,12 @@ def assign_folds(table: Table, weight: AnyArray | None, cv: int, rng: int | Gene
     cv, n = validation.as_count(cv, "cv"), n_rows(table)
     is_ignored = np.zeros(n, dtype=bool) if weight is None else weight == 0
     n_weighted = n - int(is_ignored.sum())
+    if n_weighted < 2:
+        raise CalibrantError(
+            "must hold at least two rows that carry weight to recalibrate",
+            argument="y_true",
+            value=n_weighted,
+        )
     if not 2 <= cv <= n_weighted:
         raise CalibrantError(
             "must be between 2 and the number of {rows}, {maximum}",

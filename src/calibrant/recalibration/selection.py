@@ -7,6 +7,7 @@ that was fitted to it. The cost is `cv` + 1 fits of every method, and two assess
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import partial
@@ -14,10 +15,10 @@ from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
 
-from calibrant._base import FloatArray, TabularResult, columns_of, written
+from calibrant._base import HTML_ENDINGS, AnyArray, FloatArray, TabularResult, columns_of, written
 from calibrant.assessment.assess import Assessment, assess
 from calibrant.data import validation
-from calibrant.data.classes import ClassTable
+from calibrant.data.classes import ClassTable, of_rows
 from calibrant.data.validation import Generator, read_weights
 from calibrant.errors import CalibrantError
 from calibrant.formatting import TextTable, p_cells, p_statement, percent
@@ -26,6 +27,7 @@ from calibrant.recalibration.calibrator import Calibrator, check_order
 from calibrant.recalibration.search import (
     Candidate,
     Method,
+    Table,
     assign_folds,
     choose,
     columns,
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@of_rows
 def recalibrate(
     y_true: ArrayLike,
     y_prob: ArrayLike,
@@ -143,6 +146,9 @@ def recalibrate(
     many methods and few rows it is slightly optimistic. It describes `cv` maps that were each
     fitted to fewer rows than the one returned.
 
+    Where all outcomes are alike, recalibrated probabilities are near certainty, and a warning says
+    so.
+
     With score="log", probabilities of 0 or 1 that were wrong leave nothing to compare and are
     refused, unless `mix`; a method that makes such predictions is never chosen.
 
@@ -184,6 +190,13 @@ def recalibrate(
         labels=names,
     )
     before = assessed(prob)
+    if chosen.method != "none" and _are_alike(table, weight):
+        warnings.warn(
+            "all outcomes are alike: recalibrated probabilities are near certainty, and nothing "
+            "shows that they should be",
+            UserWarning,
+            stacklevel=3,
+        )
     return Recalibration(
         **vars(chosen),
         score=score,
@@ -192,6 +205,14 @@ def recalibrate(
         cv=int(cv),
         level=level,
     )
+
+
+def _are_alike(table: Table, weight: AnyArray | None) -> bool:
+    """Tell whether all rows that carry weight have the same outcome, with certainty."""
+    _, outcome = columns(table)
+    known = outcome if weight is None else outcome[weight > 0]
+    is_certain = not table.is_soft and known.ndim == 1
+    return bool(is_certain and known.min() == known.max())
 
 
 def cross_fitted(
@@ -347,7 +368,8 @@ class Recalibration(TabularResult):
         """
         from calibrant.reporting.html_page import page  # layers: a result may ask to be shown
 
-        return written(path, page(self._shown(), title=title, source=source, recalibration=self))
+        text = page(self._shown(), title=title, source=source, recalibration=self)
+        return written(path, text, HTML_ENDINGS)
 
     def plot(self, ax: Axes | None = None) -> Axes:
         """Draw reliability diagrams as given and as recalibrated while held out; return the Axes.

@@ -389,3 +389,25 @@ def test_size_of_the_test_of_calibration():
         label = np.eye(3)[(q.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)]
         p_values.append(classes_p_value(q, label, np.ones(300), False))
     assert np.mean(np.array(p_values) <= 0.05) <= 0.09
+
+
+@pytest.mark.parametrize("y", [np.ones(200), np.zeros(200, dtype=int)], ids=["ones", "zeros"])
+def test_outcomes_all_alike_get_a_warning(y):
+    p = np.linspace(0.2, 0.8, 200)
+    with pytest.warns(UserWarning, match="all outcomes are alike") as caught:
+        assert rc.recalibrate(y, p, n_resamples=39).helps
+    assert caught[0].filename == __file__
+    others = np.r_[y, 1 - y]
+    with pytest.warns(UserWarning, match="all outcomes are alike"):
+        rc.recalibrate(others, np.r_[p, p], sample_weight=np.repeat([1, 0], 200), n_resamples=39)
+
+
+def test_one_row_is_too_few():
+    with pytest.raises(CalibrantError, match="at least two rows that carry weight"):
+        rc.recalibrate([1], [0.5])
+
+
+def test_a_sketch_alone_is_refused():
+    for function in (rc.recalibrate, rc.calibration_gain):
+        with pytest.raises(CalibrantError, match="does not know single rows"):
+            function(cb.Sketch().update([0, 1], [0.2, 0.7]))
