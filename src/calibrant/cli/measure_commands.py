@@ -174,7 +174,7 @@ def assess(
 
     Columns that are not named are inferred where there is just one candidate, and reported on
     standard error. Each --prob is a model, assessed in turn; --classes names the columns of one
-    model for several classes. Up to 4 million rows are held in memory; more are summarised by a
+    model for several classes. Up to 4 million rows are held in memory; more are read into a
     sketch, in one pass.
 
     --fail-if takes "beyond tolerance" or "not within tolerance", which compare the smooth

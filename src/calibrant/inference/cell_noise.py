@@ -30,8 +30,9 @@ from calibrant.errors import CalibrantError
 _NORMAL_VARIANCE = 9.0
 # Bundling changes covariances by about sqrt(2 / 1024), 4%.
 _MOST_BUNDLES = 1024
-# The variance between fewer clusters is unknown, or hardly known.
-MIN_CLUSTERS, _FEW_CLUSTERS = 3, 10
+# The variance between fewer clusters is unknown, or hardly known; of unequal ones those count that
+# equal ones would be with the same sum of squared sizes.
+MIN_CLUSTERS, _FEW_CLUSTERS, _FEW_EFFECTIVE = 3, 10, 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -113,11 +114,13 @@ def read_codes(labels: Any, sample_weight: Any, n_rows: int, stacklevel: int = 4
     rows = np.bincount(code)
     # So many clusters of equal size have the same sum of squared sizes.
     effective = len(code) ** 2 / float(np.square(rows, dtype=float).sum())
-    if effective < _FEW_CLUSTERS:
+    few = ""
+    if len(names) < _FEW_CLUSTERS:
         few = f"there are only {len(names)} clusters"
-        if len(names) >= _FEW_CLUSTERS:
-            largest = f"{rows.max() / len(code):.0%} of the rows are in one"
-            few = f"{len(names)} clusters are as good as {int(effective)}, since {largest}"
+    elif effective < _FEW_EFFECTIVE:
+        largest = f"{rows.max() / len(code):.0%} of the rows are in one"
+        few = f"{len(names)} clusters are as good as {int(effective)}, since {largest}"
+    if few:
         warnings.warn(
             f"{few}: the variance between so few is hardly known, and intervals and P-values are "
             "inexact",
