@@ -167,11 +167,13 @@ class TestScores:
         gap = w * ((a - y) ** 2 - (b - y) ** 2)
         mean = gap.sum() / w.sum()
         totals = [(gap - w * mean)[groups == g].sum() for g in range(20)]
-        error = np.sqrt(np.sum(np.square(totals)) * 20 / 19) / w.sum()
+        fraction = [w[groups == g].sum() / w.sum() for g in range(20)]
+        error = np.sqrt(np.sum(np.square(totals) / (1 - np.array(fraction)))) / w.sum()
+        dof = 1 / np.sum(np.square(fraction)) - 1
         found = compare(
             *(y, {"a": a, "b": b}), measure="brier_score", clusters=groups, sample_weight=w
         ).pairs[0]
-        assert found.p_value == pytest.approx(2 * stats.t.sf(abs(mean / error), 19), rel=1e-9)
+        assert found.p_value == pytest.approx(2 * stats.t.sf(abs(mean / error), dof), rel=1e-9)
 
 
 class TestAdjustments:

@@ -83,7 +83,8 @@ def test_outcomes_all_but_separated_by_the_scores(events):
     y, p = [1] * events + [0] * (36 - events) + [1] * 15 + [0] * 9, [0.05] * 36 + [0.6] * 24
     found = assess(y, p, **FEW)
     assert found.verdict.detected == (events > 0)
-    assert json.loads(found.to_json())["slope"]["high"] is None
+    slope = json.loads(found.to_json())["slope"]
+    assert (slope["value"], slope["high"]) == (None, None)
 
 
 def test_no_event_seen_does_not_refute_predictions_of_few():

@@ -63,7 +63,8 @@ class TestNumbers:
 
     def test_one_cluster_tells_nothing(self):
         cluster = [1] * 30 + list(range(30))
-        table = bias_along([0, 1] * 30, [0.3] * 60, list("a" * 30 + "b" * 30), clusters=cluster)
+        with pytest.warns(UserWarning, match="30 clusters are as good as 3, since 52%"):
+            table = bias_along([0, 1] * 30, [0.3] * 60, list("a" * 30 + "b" * 30), clusters=cluster)
         assert (table.low[0], table.high[0]) == pytest.approx((-0.3, 0.7))
         assert table.high[1] - table.low[1] < 0.5
 

@@ -480,6 +480,7 @@ class Assessor:
             curves[0], next(one for one in estimates if one.measure == "smooth_ece")
         )
         mean_prediction, prevalence = findings.means
+        slope = math.nan if math.isnan(faults.spread.error) else faults.spread.value
         return Assessment(
             verdict=findings.verdict(),
             n=problem.n,
@@ -487,7 +488,7 @@ class Assessor:
             prevalence=prevalence,
             mean_prediction=mean_prediction,
             bias=self._interval(faults.bias, faults.bias_error),
-            slope=self._interval(faults.spread.value, faults.spread.error),
+            slope=self._interval(slope, faults.spread.error),
             estimates=estimates,
             brier_score=findings.brier_score,
             test=test,

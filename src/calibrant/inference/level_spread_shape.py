@@ -38,8 +38,10 @@ from calibrant._base import FloatArray
 from calibrant.data.problem import Index, Problem
 from calibrant.inference.cell_noise import Cells, Clusters
 from calibrant.numerics.probability import logit, rank_p_value
-from calibrant.numerics.regression import LogisticFit, fit_logistic
+from calibrant.numerics.regression import fit_logistic
 
+# Sums of outcomes are known to this fraction of the weight.
+_ROUNDING = 1e-12
 # Components of shape, at most one per so many rows; those of 32 half-waves are no wider than a
 # thirtieth of the rows.
 _COMPONENTS, _ROWS_PER_COMPONENT = 32, 10
@@ -114,7 +116,7 @@ def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None)
     at_start = float(true @ np.log(p) + (w - true) @ np.log1p(-p))
     log_likelihoods = np.array([at_start, level.log_likelihood, both.log_likelihood])
     deviances = 2 * np.diff(log_likelihoods) / effect
-    errors = (_standard_error(fit, effect) for fit in (level, both))
+    errors = (math.sqrt(max(fit.covariance[-1, -1] * effect, 0.0)) for fit in (level, both))
     shape = _Shape.of(cells, design, fitted, true, effect)
     is_shape = shape.fault.p_value <= tail
     found = replace(
@@ -125,7 +127,12 @@ def find_faults(problem: Problem, tail: float, clusters: Clusters | None = None)
     )
     if design.shape[1] == 1:
         return found
-    return replace(found, spread=_chi_squared("spread", deviances[1], 1 + slope, next(errors)))
+    # A finite slope needs of each outcome a score below one of the other. Of an infinite one
+    # rounding leaves a number, and a deviance that is right.
+    ones, zeros = p[true > _ROUNDING * w], p[true < (1 - _ROUNDING) * w]
+    is_finite = ones[0] < zeros[-1] and zeros[0] < ones[-1]
+    error = next(errors) if is_finite else math.nan
+    return replace(found, spread=_chi_squared("spread", deviances[1], 1 + slope, error))
 
 
 def _score_cells(problem: Problem, clusters: Clusters | None) -> Cells:
@@ -166,15 +173,6 @@ def _design_effect(cells: Cells, design: FloatArray, fitted: FloatArray) -> floa
     size = information @ columns**2
     known = size > 0
     return float((noise[known] / size[known]).mean())
-
-
-def _standard_error(fit: LogisticFit, effect: float) -> float:
-    """Return the standard error of the last coefficient.
-
-    It is not known where outcomes are all but separated: then nothing but rounding is left.
-    """
-    variance = float(fit.covariance[-1, -1]) * effect
-    return math.sqrt(variance) if variance > 0 else math.nan
 
 
 def _chi_squared(name: str, deviance: float, value: float, error: float) -> Fault:
