@@ -49,10 +49,10 @@ def test_every_command_and_option_is_documented(run, name):
 @pytest.mark.parametrize(
     ("name", "files"),
     [
-        ("assess", "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; sketches; -"),
+        ("assess", "CSV, TSV, Parquet, JSON or JSON lines, also .gz or .zst; patterns; sketches;"),
         (
             "compare",
-            "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; - for standard input.",
+            "CSV, TSV, Parquet, JSON or JSON lines, also .gz or .zst; patterns; - for standard",
         ),
         ("merge", "Sketches; patterns; - for standard input."),
     ],

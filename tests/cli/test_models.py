@@ -150,7 +150,9 @@ def test_clusters(run, write):
     path = write("rows.csv", csv(y=Y, p=P, site=SITE, day=day))
     given = ("--label", "y", "--prob", "p", "--clusters", "day", *QUICK, "--json")
     found = read(run("assess", path, *given, "--by", "site"))
-    assert_nearly_equal(found, cb.by_group(Y, P, SITE, clusters=day, n_resamples=39).to_dict())
+    assert_nearly_equal(
+        found, cb.by_group(Y, P, {"site": SITE}, clusters=day, n_resamples=39).to_dict()
+    )
     found = read(run("assess", path, *given))
     assert_nearly_equal(found, cb.assess(Y, P, clusters=day, n_resamples=39).to_dict())
 

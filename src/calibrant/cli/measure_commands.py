@@ -181,9 +181,9 @@ def assess(
     calibration error with --tolerance, or NAME[.low|.high|.value|.bias_corrected] OP NUMBER,
     with OP one of > >= < <= and NAME one of {assessed}, bias, slope, regret (with --threshold),
     brier_score, prevalence, mean_prediction, n and p_value. NAME alone is the raw value, not the
-    estimate of the table, which is NAME.bias_corrected. With --by it is enough that it holds
-    for one group, and NAME is one of smooth_ece, ece, ecce_r, prevalence, mean_prediction, n,
-    p_value and p_adjusted.
+    estimate in the printed table, which is NAME.bias_corrected. With --by one group that meets
+    the condition is enough, and NAME is one of smooth_ece, ece, ecce_r, prevalence,
+    mean_prediction, n, p_value and p_adjusted.
 
     \b
     calibrant assess forecasts.csv --label rain --prob p

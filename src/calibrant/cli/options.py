@@ -19,7 +19,7 @@ from typer.core import TyperCommand
 from calibrant.errors import CalibrantError
 
 R = TypeVar("R")
-_TABLES = "CSV, TSV, Parquet or JSON lines, also .gz or .zst; patterns; "
+_TABLES = "CSV, TSV, Parquet, JSON or JSON lines, also .gz or .zst; patterns; "
 
 
 def _files(text: str) -> Any:
@@ -59,7 +59,7 @@ Threshold = Annotated[
     float | None,
     option(
         "--threshold",
-        "Report what recalibration would save in decisions made at this threshold, too.",
+        "Also report what recalibration would save in decisions made at this threshold.",
         "T",
     ),
 ]
@@ -157,7 +157,7 @@ class Request:
     ] = None
     pos_label: Annotated[
         str | None,
-        option("--pos-label", "The positive label, where outcomes are not 0 and 1.", "LABEL"),
+        option("--pos-label", "The positive label, where outcomes are two other labels.", "LABEL"),
     ] = None
     on_invalid: Annotated[
         Literal["raise", "drop"] | None,
