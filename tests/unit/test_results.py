@@ -189,6 +189,7 @@ def test_a_recalibration_is_drawn_before_and_after(rows):
 
 
 def test_a_page_has_the_ending_of_one(tables, tmp_path):
+    pytest.importorskip("plotly")
     sentence = r"path must end in .html, .htm; got '.*x.pdf'"
     for table in tables.values():
         with pytest.raises(cb.CalibrantError, match=sentence):

@@ -54,6 +54,7 @@ def test_of_very_many_groups_the_worst_are_drawn():
 
 
 def test_groups_are_held_to_the_tolerance_of_the_report():
+    pytest.importorskip("plotly")
     rng = np.random.default_rng(2)
     p, group = rng.random(400), rng.integers(0, 2, 400)
     text = report(rng.random(400) < p, p, groups=group, tolerance=0.5, n_resamples=39)
@@ -61,6 +62,7 @@ def test_groups_are_held_to_the_tolerance_of_the_report():
 
 
 def test_the_verdict_tells_of_groups_whose_errors_cancel():
+    pytest.importorskip("plotly")
     rng = np.random.default_rng(0)
     p, group = rng.beta(2, 2, 2000), np.arange(2000) % 2
     y = rng.random(2000) < np.clip(p + np.where(group, 0.15, -0.15), 0, 1)
