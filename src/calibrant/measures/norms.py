@@ -56,9 +56,16 @@ def smoothed(r: FloatArray, scale: float) -> FloatArray:
     """Return totals smoothed by the reflected Gaussian, its scale in units of the interval."""
     from scipy.fft import dct, idct
 
-    a = dct(r, axis=-1, norm="ortho")
-    a *= np.exp((np.pi * scale * np.arange(r.shape[-1])) ** 2 * -0.5)
-    return np.asarray(idct(a, axis=-1, norm="ortho", overwrite_x=True))
+    size = r.shape[-1]
+    damping = np.exp((np.pi * scale * np.arange(size)) ** 2 * -0.5)
+    rows, found, step = r.reshape(-1, size), np.empty(r.shape), max(1, _CHUNK // size)
+    into = found.reshape(-1, size)
+    for start in range(0, len(rows), step):
+        chunk = slice(start, start + step)
+        a = dct(rows[chunk], axis=-1, norm="ortho")
+        a *= damping
+        into[chunk] = idct(a, axis=-1, norm="ortho", overwrite_x=True)
+    return found
 
 
 def cells_for_smoothing(n_scales: float) -> int:
@@ -280,7 +287,9 @@ def shifted_norms(
     is_scaled = np.any(factor != 1)
     for start in range(0, len(images), step):
         chunk = slice(start, start + step)
-        norms[chunk] = norm.of((images[chunk] * factor if is_scaled else images[chunk]) + shift)
+        moved = images[chunk] * factor if is_scaled else images[chunk].copy()
+        moved += shift
+        norms[chunk] = norm.of(moved)
     return norms
 
 
