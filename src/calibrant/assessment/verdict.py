@@ -387,10 +387,16 @@ class Findings:
             if fault.name == "level":
                 loss = np.where(gap * np.sign(fault.value) > 0, loss, 0.0)
         worst = int(loss.argmax())
+        if self._is_alike:
+            # So is the outcome to expect, which smoothing does not know.
+            return float(score[worst]), float(round(self.means[1]))
+        return float(score[worst]), float(outcome[worst])
+
+    @property
+    def _is_alike(self) -> bool:
+        """Whether outcomes are all alike."""
         _, observed = self.means
-        # Where outcomes are all alike, so is the one to expect, which smoothing does not know.
-        is_alike = self.kind != "soft" and min(observed, 1 - observed) < _ROUNDING
-        return float(score[worst]), round(observed) if is_alike else float(outcome[worst])
+        return min(observed, 1 - observed) < _ROUNDING
 
     def _places(self) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Return the scores to name, the outcome to expect and the weight there."""
@@ -456,7 +462,7 @@ class Findings:
             is_coarse = self.tolerance > _COARSE * rarer
             return [_RARE.format(rare=f"{100 * rarer:.2g}%") if is_coarse else _NOTHING]
         if math.isnan(self.brier_gain):
-            return [_SEPARATED if 0 < self.means[1] < 1 else _ALIKE]
+            return [_ALIKE if self._is_alike else _SEPARATED]
         if self.brier_gain > 0:
             digits = decimals(0.0, self.brier_gain, 3)
             before, after = self.brier_score, self.brier_score - self.brier_gain
